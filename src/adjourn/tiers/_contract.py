@@ -1,0 +1,83 @@
+"""The tier contract: a bounded place for snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ..problem import Array, Clock
+
+__all__ = ["ArraySpec", "Tier", "specs_of", "state_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """Shape and dtype of one array of a state."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array, without strides."""
+        size = self.dtype.itemsize
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+def specs_of(arrays: Sequence[Array]) -> tuple[ArraySpec, ...]:
+    """Return shape and dtype of each array."""
+    return tuple(ArraySpec(a.shape, a.dtype) for a in arrays)
+
+
+def state_bytes(specs: Sequence[ArraySpec]) -> int:
+    """Return the bytes of one state, arrays packed without gaps."""
+    return sum(spec.nbytes for spec in specs)
+
+
+@runtime_checkable
+class Tier(Protocol):
+    """A bounded place that keeps snapshots by step.
+
+    ``open`` allocates everything; between ``open`` and ``close`` nothing more is allocated.
+    ``save`` copies the arrays, so that the caller may overwrite them at once. `close` is
+    idempotent and leaves nothing behind.
+    """
+
+    @property
+    def name(self) -> str:
+        """A short name for reports, such as ``"ram"``."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of main memory the tier has allocated (staging buffers for a disk tier)."""
+        ...
+
+    def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
+        """Allocate room for ``slots`` snapshots of arrays such as ``specs``."""
+        ...
+
+    def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
+        """Copy the state at ``step`` in; the step is not held yet and a slot is free."""
+        ...
+
+    def load(self, step: int, arrays: Sequence[Array]) -> Clock:
+        """Copy the snapshot of ``step`` into the arrays, bit for bit; it stays held."""
+        ...
+
+    def drop(self, step: int) -> None:
+        """Free the slot of ``step``."""
+        ...
+
+    def held(self) -> Sequence[int]:
+        """Return the steps held, in no particular order."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
