@@ -198,4 +198,4 @@ def schedule_from_json(value: dict[str, Any]) -> Schedule:
     """
     values = dict(value)
     family = values.pop("family")
-    return Schedule._families[family]._from_json(values)  # noqa: SLF001
+    return Schedule._families[family]._from_json(values)
