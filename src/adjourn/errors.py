@@ -10,12 +10,15 @@ __all__ = [
     "BadValue",
     "BudgetTooSmall",
     "CorruptSnapshot",
+    "DirectoryBusy",
     "DiskFull",
     "LawBroken",
     "MissingExtra",
     "NotSupported",
     "ProblemFailed",
     "ScheduleError",
+    "TierFull",
+    "WrongLedger",
     "WrongType",
 ]
 
@@ -93,8 +96,45 @@ class MissingExtra(AdjournError, ImportError):
 
 
 class DiskFull(AdjournError, OSError):
-    """The disk cannot hold what the plan needs."""
+    """The disk cannot hold what the plan needs.
+
+    Parameters
+    ----------
+    message : str
+        What was asked, what is so, what to do.
+    needed, free : int or None
+        Bytes needed, and bytes that were free.
+    """
+
+    def __init__(self, message: str, needed: int | None = None, free: int | None = None) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.free = free
 
 
 class CorruptSnapshot(AdjournError, OSError):
-    """A snapshot read back differs from what was written."""
+    """A snapshot read back differs from what was written.
+
+    Parameters
+    ----------
+    message : str
+        File, slot, step and what differs.
+    step : int or None
+        The step of the snapshot that was asked for.
+    """
+
+    def __init__(self, message: str, step: int | None = None) -> None:
+        super().__init__(message)
+        self.step = step
+
+
+class TierFull(AdjournError, MemoryError):
+    """A snapshot does not fit in what is free of its tier: it compressed less well than planned."""
+
+
+class DirectoryBusy(AdjournError, BlockingIOError):
+    """Another process runs in the directory; the message names its pid and host."""
+
+
+class WrongLedger(AdjournError, ValueError):
+    """The directory belongs to another problem, plan or version; the message says which."""
