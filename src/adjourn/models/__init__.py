@@ -1,1 +1,5 @@
-"""Under construction."""
+"""Small built-in physics, written on the public protocol as a user's own code would be."""
+
+from .acoustic import Acoustic, layered_model, smooth_model, synthetic
+
+__all__ = ["Acoustic", "layered_model", "smooth_model", "synthetic"]
