@@ -37,6 +37,7 @@ from ._format import (
     pack_slot,
     parse_pool,
     parse_slot,
+    storable,
 )
 from ._slotfile import SlotFile
 from ._stream import BOUNCE, CHUNK, Sink, Source, TornError, order_of, read_arrays, write_arrays
@@ -379,7 +380,7 @@ class DiskPool:
     def _lay_out(self, specs: Sequence[ArraySpec]) -> None:
         self._specs = tuple(specs)
         for spec in specs:
-            if spec.dtype.hasobject or spec.dtype.names:
+            if not storable(spec.dtype):
                 raise WrongType(
                     f"a state array of dtype {spec.dtype} cannot be stored. "
                     "Return arrays of numbers from state(step)."

@@ -34,6 +34,7 @@ __all__ = [
     "pack_slot",
     "parse_pool",
     "parse_slot",
+    "storable",
 ]
 
 VERSION = 1
@@ -91,6 +92,11 @@ class SlotHeader:
     clock: dict[str, float | int]
     payload_bytes: int
     payload_digest: bytes
+
+
+def storable(dtype: np.dtype[Any]) -> bool:
+    """Return whether arrays of this dtype can be written and read back."""
+    return dtype.names is None and _DTYPE.fullmatch(dtype.str) is not None
 
 
 def header_room(specs: Sequence[ArraySpec]) -> int:
