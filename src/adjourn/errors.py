@@ -14,6 +14,7 @@ __all__ = [
     "DiskFull",
     "LawBroken",
     "MissingExtra",
+    "NotFinite",
     "NotSupported",
     "ProblemFailed",
     "ScheduleError",
@@ -138,3 +139,7 @@ class DirectoryBusy(AdjournError, BlockingIOError):
 
 class WrongLedger(AdjournError, ValueError):
     """The directory belongs to another problem, plan or version; the message says which."""
+
+
+class NotFinite(AdjournError, ArithmeticError):
+    """A simulation left the finite numbers; the message names the field and the step."""

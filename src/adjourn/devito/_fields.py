@@ -1,0 +1,255 @@
+"""Where the time levels of the forward wavefields lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..problem import Array
+from ._calls import Call, levels_shape
+
+__all__ = ["Field", "Line", "Plain", "Ring", "Sampled"]
+
+_ALIGNMENT = 4096
+
+
+class Field(Protocol):
+    """Something the forward operator writes and either operator reads back."""
+
+    name: str
+    step_bytes: int
+    fixed_bytes: int
+
+    def reserve(self, steps: int) -> None:
+        """Make room for so many recorded steps."""
+        ...
+
+    def begin(self, time: int) -> None:
+        """Put the initial levels in, live at ``time``."""
+        ...
+
+    def live(self, time: int) -> Sequence[Array]:
+        """Return the levels that restart the model at ``time``, oldest first."""
+        ...
+
+    def front(self, time: int) -> Sequence[Array]:
+        """Return where `live` will lie once the window begins at ``time``."""
+        ...
+
+    def move(self, time: int) -> None:
+        """Let the window begin at ``time``, the live levels moved along."""
+        ...
+
+    def settle(self, time: int) -> None:
+        """Let the window begin at ``time``; its front holds the live levels already."""
+        ...
+
+    def close(self) -> None:
+        """Release the memory."""
+        ...
+
+
+def _aligned(nbytes: int) -> Array:
+    """Return zeroed bytes that begin on a page."""
+    raw = np.zeros(nbytes + _ALIGNMENT, dtype=np.uint8)
+    skip = -raw.ctypes.data % _ALIGNMENT
+    return raw[skip : skip + nbytes]
+
+
+class Line:
+    """A wavefield compiled with ``save=nt``, of which only a window exists.
+
+    The compiled code indexes it by absolute time. Its base address is set so that the window's
+    levels are where the code looks for them; nothing outside the window is ever touched. One
+    executable therefore serves every window length, full storage included.
+
+    A level keeps its place in the window, so that halos, which operators do not write, stay as
+    they were.
+
+    Parameters
+    ----------
+    function : TimeFunction
+        The user's symbol. Its data are read once if they are allocated, never written.
+    low, high : int
+        Live levels at time t are t + low to t + high - 1.
+    factor : int
+        Steps of time, hence levels, in one recorded step.
+    calls : sequence of Call
+        The calls whose base address is to follow.
+    """
+
+    def __init__(
+        self, function: Any, low: int, high: int, factor: int, calls: Sequence[Call]
+    ) -> None:
+        self.name = str(function.name)
+        self._shape = levels_shape(function)
+        self._dtype = np.dtype(function.dtype)
+        self._low, self._high = low, high
+        self._overlap = high - low
+        self._calls = [call for call in calls if call.takes(self.name)]
+        self._data = None if function._data is None else np.asarray(function._data)
+        self._level_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
+        self._factor = factor
+        self.step_bytes = factor * self._level_bytes
+        self.fixed_bytes = self._overlap * self._level_bytes
+        self._levels: Array = np.empty((0, *self._shape), self._dtype)
+        self._first = 0
+
+    def reserve(self, steps: int) -> None:
+        count = steps * self._factor + self._overlap
+        if len(self._levels) != count:
+            self._levels = np.empty((0, *self._shape), self._dtype)  # free before allocating
+            flat = _aligned(count * self._level_bytes)
+            self._levels = flat.view(self._dtype).reshape(count, *self._shape)
+
+    def begin(self, time: int) -> None:
+        self.settle(time)
+        for level, view in zip(self._range(time), self.live(time), strict=True):
+            view[...] = 0 if self._data is None else self._data[level]
+
+    def live(self, time: int) -> Sequence[Array]:
+        return [self._levels[level - self._first] for level in self._range(time)]
+
+    def front(self, time: int) -> Sequence[Array]:
+        return list(self._levels[: self._overlap])
+
+    def move(self, time: int) -> None:
+        start = time + self._low - self._first
+        if start:
+            # overlapping ranges of one array: NumPy copies as if through a temporary, so
+            # that level by level, lowest first, is the copy without one
+            for index in range(self._overlap):
+                self._levels[index] = self._levels[start + index]
+        self.settle(time)
+
+    def settle(self, time: int) -> None:
+        self._first = time + self._low
+        base = self._levels.ctypes.data - self._first * self._level_bytes
+        for call in self._calls:
+            call.bind(self.name, base)
+
+    def close(self) -> None:
+        self._levels = np.empty((0, *self._shape), self._dtype)
+
+    def _range(self, time: int) -> range:
+        return range(time + self._low, time + self._high)
+
+
+class Sampled:
+    """A history that is written every ``factor`` steps and read by the gradient only.
+
+    One recorded step of the problem is ``factor`` steps of time and writes at most one level.
+    """
+
+    def __init__(self, function: Any, factor: int, calls: Sequence[Call]) -> None:
+        self.name = str(function.name)
+        self._shape = levels_shape(function)
+        self._dtype = np.dtype(function.dtype)
+        self._factor = factor
+        self._calls = [call for call in calls if call.takes(self.name)]
+        self.step_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
+        self.fixed_bytes = 0
+        self._levels: Array = np.empty((0, *self._shape), self._dtype)
+
+    def reserve(self, steps: int) -> None:
+        if len(self._levels) != steps:
+            self._levels = np.empty((0, *self._shape), self._dtype)
+            flat = _aligned(steps * self.step_bytes)
+            self._levels = flat.view(self._dtype).reshape(steps, *self._shape)
+
+    def begin(self, time: int) -> None:
+        self.settle(time)
+
+    def live(self, time: int) -> Sequence[Array]:
+        return []
+
+    def front(self, time: int) -> Sequence[Array]:
+        return []
+
+    def move(self, time: int) -> None:
+        self.settle(time)
+
+    def settle(self, time: int) -> None:
+        first = -(-time // self._factor)
+        base = self._levels.ctypes.data - first * self.step_bytes
+        for call in self._calls:
+            call.bind(self.name, base)
+
+    def close(self) -> None:
+        self._levels = np.empty((0, *self._shape), self._dtype)
+
+
+class Ring:
+    """A wavefield whose time levels are compiled as a ring; it lives in the user's own data.
+
+    Levels beyond those that a step touches exist for the sake of the gradient: they count as
+    bytes of the window, which has no length of its own.
+    """
+
+    def __init__(self, name: str, data: Array, low: int, high: int, begin: int) -> None:
+        self.name = name
+        self._levels = np.asarray(data)
+        spare = len(self._levels) - (high - low + 1)
+        self.step_bytes = 0
+        self.fixed_bytes = max(0, spare) * self._levels[0].nbytes
+        self._low, self._high = low, high
+        initial = [level.copy() for level in self.live(begin)]
+        self._initial = initial if any(level.any() for level in initial) else None
+
+    def reserve(self, steps: int) -> None:
+        pass
+
+    def begin(self, time: int) -> None:
+        self._levels[...] = 0
+        if self._initial is not None:
+            for view, level in zip(self.live(time), self._initial, strict=True):
+                view[...] = level
+
+    def live(self, time: int) -> Sequence[Array]:
+        length = len(self._levels)
+        return [self._levels[t % length] for t in range(time + self._low, time + self._high)]
+
+    def front(self, time: int) -> Sequence[Array]:
+        return self.live(time)
+
+    def move(self, time: int) -> None:
+        pass
+
+    def settle(self, time: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Plain:
+    """A Function without time that the forward operator writes and reads back."""
+
+    def __init__(self, name: str, data: Array) -> None:
+        self.name = name
+        self.step_bytes = self.fixed_bytes = 0
+        self._data = np.asarray(data)
+        self._initial = self._data.copy() if self._data.any() else None
+
+    def reserve(self, steps: int) -> None:
+        pass
+
+    def begin(self, time: int) -> None:
+        self._data[...] = 0 if self._initial is None else self._initial
+
+    def live(self, time: int) -> Sequence[Array]:
+        return [self._data]
+
+    def front(self, time: int) -> Sequence[Array]:
+        return [self._data]
+
+    def move(self, time: int) -> None:
+        pass
+
+    def settle(self, time: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
