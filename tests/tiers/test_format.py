@@ -14,7 +14,7 @@ from xxhash import xxh3_128_digest
 from adjourn import CorruptSnapshot
 from adjourn.tiers import DiskPool, specs_of
 from adjourn.tiers._format import (
-    BadHeader,
+    HeaderError,
     PoolHeader,
     SlotHeader,
     StoredArray,
@@ -216,7 +216,7 @@ def test_another_version_is_refused_by_name():
     page = bytearray(pack_pool(PoolHeader(RUN, PAGE, 10)))
     page[8] = 2
     page[-16:] = xxh3_128_digest(bytes(page[:-16]))
-    with pytest.raises(BadHeader, match="version 2; this adjourn reads version 1"):
+    with pytest.raises(HeaderError, match="version 2; this adjourn reads version 1"):
         parse_pool(bytes(page))
 
 
@@ -254,7 +254,7 @@ def test_headers_are_parsed_as_they_were_packed(arrays, clock):
     sealed=st.booleans(),
 )
 def test_a_fuzzed_header_parses_or_is_bad(arrays, clock, harm, sealed):
-    """Whatever the bytes, even under a right checksum, there is a value or `BadHeader`."""
+    """Whatever the bytes, even under a right checksum, there is a value or `HeaderError`."""
     for pack, parse in (
         (lambda: pack_slot(slot_header(arrays, clock), PAGE), parse_slot),
         (lambda: pack_pool(PoolHeader(RUN, PAGE, 77)), parse_pool),
@@ -266,7 +266,7 @@ def test_a_fuzzed_header_parses_or_is_bad(arrays, clock, harm, sealed):
             data[-16:] = xxh3_128_digest(bytes(data[:-16]))
         try:
             parse(bytes(data))
-        except BadHeader:
+        except HeaderError:
             pass
         else:
             assert sealed or not harm or bytes(data) == pack()
@@ -279,7 +279,7 @@ def test_noise_is_bad(noise, pages, sealed):
         data = (magic + (1).to_bytes(4, "little") + noise).ljust(pages * PAGE, b"\x07")
         if sealed and len(data) >= PAGE:
             data = data[:-16] + xxh3_128_digest(data[:-16])
-        with pytest.raises(BadHeader):
+        with pytest.raises(HeaderError):
             parse(data)
 
 

@@ -28,7 +28,7 @@ from ._files import (
     view_of,
 )
 from ._format import (
-    BadHeader,
+    HeaderError,
     PoolHeader,
     SlotHeader,
     StoredArray,
@@ -40,7 +40,17 @@ from ._format import (
     storable,
 )
 from ._slotfile import SlotFile
-from ._stream import BOUNCE, CHUNK, Sink, Source, TornError, order_of, read_arrays, write_arrays
+from ._stream import (
+    BOUNCE,
+    CHUNK,
+    SMALL,
+    Sink,
+    Source,
+    TornError,
+    order_of,
+    read_arrays,
+    write_arrays,
+)
 
 __all__ = ["DiskPool"]
 
@@ -177,9 +187,9 @@ class DiskPool:
 
     @staticmethod
     def memory_for(specs: Sequence[ArraySpec]) -> int:
-        """Return the bytes of main memory for snapshots of such arrays."""
+        """Return the bytes of main memory for snapshots of such arrays, at most."""
         payload = round_up(state_bytes(specs))
-        return _staging_bytes(header_room(specs), payload) + min(payload, BOUNCE)
+        return _staging_bytes(header_room(specs), payload, direct=True) + min(payload, BOUNCE)
 
     def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Allocate room for ``slots`` snapshots of arrays such as ``specs``.
@@ -340,14 +350,31 @@ class DiskPool:
             source = self._source(slot)
             header = self._check_header(source.header, slot)
             if (header.step, header.sequence) != (step, sequence):
-                raise BadHeader(f"it holds write {header.sequence}, of step {header.step}")
+                raise HeaderError(f"it holds write {header.sequence}, of step {header.step}")
             orders = "".join(array.order for array in header.arrays)
             read_arrays(source, arrays, orders, self._bounce)
             if source.digest() != header.payload_digest:
-                raise BadHeader("the checksum of its payload differs from its bytes")
-        except (TornError, BadHeader) as error:
+                raise HeaderError("the checksum of its payload differs from its bytes")
+        except (TornError, HeaderError) as error:
             raise self._corrupt(slot, step, str(error)) from None
         return header.clock
+
+    def peek(self, step: int) -> Clock:
+        """Return the clock of ``step`` without its arrays; reads the header alone.
+
+        Raises
+        ------
+        CorruptSnapshot
+            The header is damaged.
+        KeyError
+            The step is not held.
+        """
+        self._check_open()
+        slot, _ = self._slots[step]
+        try:
+            return self._check_header(self._source(slot).header, slot).clock
+        except (TornError, HeaderError) as error:
+            raise self._corrupt(slot, step, str(error)) from None
 
     def drop(self, step: int) -> None:
         """Free the slot of ``step``.
@@ -389,7 +416,8 @@ class DiskPool:
 
     def _buffers(self) -> None:
         payload = round_up(self._layout.payload_bytes)
-        self._staging = aligned(_staging_bytes(self._layout.header_bytes, payload))
+        head, direct = self._layout.header_bytes, self._file.direct
+        self._staging = aligned(_staging_bytes(head, payload, direct=direct))
         self._bounce = np.empty(min(payload, BOUNCE), np.uint8)
 
     def _check_page(self) -> None:
@@ -397,7 +425,7 @@ class DiskPool:
         got = read_all(self._files, self._file.fd, view, 0)
         try:
             found = parse_pool(view[:got])
-        except BadHeader as error:
+        except HeaderError as error:
             raise CorruptSnapshot(f"{self._path}: {error}. Start the run again.") from None
         if found != self._layout:
             what = "another run" if found.run != self._run else "arrays of other sizes"
@@ -417,8 +445,8 @@ class DiskPool:
                 header = self._check_header(source.header, slot)
                 source.skim()
                 if source.digest() != header.payload_digest:
-                    raise BadHeader("the checksum of its payload differs from its bytes")
-            except (TornError, BadHeader) as error:
+                    raise HeaderError("the checksum of its payload differs from its bytes")
+            except (TornError, HeaderError) as error:
                 damaged.append(f"slot {slot}: {error}")
                 continue
             self._sequence = max(self._sequence, header.sequence)
@@ -444,12 +472,12 @@ class DiskPool:
     def _check_header(self, data: bytes, slot: int) -> SlotHeader:
         header = parse_slot(data)
         if header.run != self._run:
-            raise BadHeader(f"it belongs to another run, {header.run.hex()}")
+            raise HeaderError(f"it belongs to another run, {header.run.hex()}")
         if header.slot != slot:
-            raise BadHeader(f"it was written to slot {header.slot}")
+            raise HeaderError(f"it was written to slot {header.slot}")
         same = [(a.dtype, a.shape) for a in header.arrays]
         if same != [(s.dtype.str, s.shape) for s in self._specs]:
-            raise BadHeader("it holds arrays of other shapes or dtypes")
+            raise HeaderError("it holds arrays of other shapes or dtypes")
         return header
 
     def _check_arrays(self, arrays: Sequence[Array]) -> None:
@@ -474,5 +502,6 @@ class DiskPool:
         )
 
 
-def _staging_bytes(head: int, payload: int) -> int:
-    return min(max(CHUNK, 2 * head), head + payload)
+def _staging_bytes(head: int, payload: int, *, direct: bool) -> int:
+    chunk = CHUNK if direct else SMALL
+    return min(max(chunk, 2 * head), head + payload)

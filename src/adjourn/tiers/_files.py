@@ -111,6 +111,15 @@ class Files:
             raise
         return True
 
+    def is_at(self, fd: int, path: str) -> bool:
+        """Return whether the open file is the one that has this path now."""
+        here = os.fstat(fd)
+        try:
+            there = Path(path).stat()
+        except FileNotFoundError:
+            return False
+        return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
 
 def write_all(files: Files, fd: int, view: memoryview, offset: int) -> None:
     """Write every byte, however often the system takes fewer or is interrupted."""

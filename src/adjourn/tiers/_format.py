@@ -4,7 +4,7 @@ A pool is one page that says how the file is laid out, then slots of equal size.
 header of whole pages, then the arrays of one state packed without gaps. Everything is
 little-endian. Each header ends with the xxh3-128 of all its bytes before; the slot header holds
 the xxh3-128 of the payload. A parser here meets arbitrary bytes: it returns a value or raises
-`BadHeader`, nothing else.
+`HeaderError`, nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._files import PAGE, round_up
 
 __all__ = [
     "VERSION",
-    "BadHeader",
+    "HeaderError",
     "PoolHeader",
     "SlotHeader",
     "StoredArray",
@@ -48,7 +48,7 @@ _FLOAT = Struct("<d")
 _DTYPE = re.compile(r"[<>|][biufcV][0-9]{1,3}|[<>][mM]8\[[0-9]*[a-zA-Z]+\]")
 
 
-class BadHeader(ValueError):
+class HeaderError(ValueError):
     """The bytes are no header of this format, or are damaged; the message says what is wrong."""
 
 
@@ -118,17 +118,17 @@ def parse_pool(data: bytes | memoryview) -> PoolHeader:
 
     Raises
     ------
-    BadHeader
+    HeaderError
         Anything else.
     """
     if len(data) < PAGE:
-        raise BadHeader(f"the file ends after {len(data)} bytes, inside its first page")
+        raise HeaderError(f"the file ends after {len(data)} bytes, inside its first page")
     view = _opened(data[:PAGE], _POOL_MAGIC, "an adjourn pool")
     _, _, page, run, header_bytes, payload_bytes = _POOL.unpack_from(view)
     if page != PAGE or header_bytes % PAGE or not 0 < header_bytes <= 2**32:
-        raise BadHeader(f"a page of {page} bytes and slot headers of {header_bytes} are unknown")
+        raise HeaderError(f"a page of {page} bytes and slot headers of {header_bytes} are unknown")
     if payload_bytes >= 2**62:
-        raise BadHeader(f"a payload of {payload_bytes} bytes is impossible")
+        raise HeaderError(f"a payload of {payload_bytes} bytes is impossible")
     return PoolHeader(run, header_bytes, payload_bytes)
 
 
@@ -177,7 +177,7 @@ def parse_slot(data: bytes | memoryview) -> SlotHeader:
 
     Raises
     ------
-    BadHeader
+    HeaderError
         Anything else.
     """
     view = _opened(data, _SLOT_MAGIC, "a slot of an adjourn pool")
@@ -185,14 +185,14 @@ def parse_slot(data: bytes | memoryview) -> SlotHeader:
         fields = _SLOT.unpack_from(view)
         _, _, room, run, slot, step, sequence, payload_bytes, digest, count, scalars = fields
         if room != len(view):
-            raise BadHeader(f"its length says {room} bytes, not {len(view)}")
+            raise HeaderError(f"its length says {room} bytes, not {len(view)}")
         reader = _Cursor(view[: len(view) - DIGEST], _SLOT.size)
         arrays = tuple(_array(reader) for _ in range(count))
         clock = dict(_scalar(reader) for _ in range(scalars))
     except (error, UnicodeDecodeError, TypeError, ValueError, OverflowError) as cause:
-        raise BadHeader(f"its fields do not parse: {cause}") from None
+        raise HeaderError(f"its fields do not parse: {cause}") from None
     if sum(array.nbytes for array in arrays) != payload_bytes or len(clock) != scalars:
-        raise BadHeader("its shapes and lengths contradict each other")
+        raise HeaderError("its shapes and lengths contradict each other")
     return SlotHeader(run, slot, step, sequence, arrays, clock, payload_bytes, digest)
 
 
@@ -205,12 +205,12 @@ def seal(body: bytes, room: int) -> bytes:
 def _opened(data: bytes | memoryview, magic: bytes, what: str) -> memoryview:
     view = memoryview(data)
     if len(view) < PAGE or bytes(view[:8]) != magic:
-        raise BadHeader(f"this is not {what}")
+        raise HeaderError(f"this is not {what}")
     if xxh3_128_digest(view[: len(view) - DIGEST]) != bytes(view[len(view) - DIGEST :]):
-        raise BadHeader("its checksum differs from its bytes")
+        raise HeaderError("its checksum differs from its bytes")
     version = int.from_bytes(view[8:12], "little")
     if version != VERSION:
-        raise BadHeader(f"its format is version {version}; this adjourn reads version {VERSION}")
+        raise HeaderError(f"its format is version {version}; this adjourn reads version {VERSION}")
     return view
 
 

@@ -18,6 +18,7 @@ from ._files import PAGE, Files, read_all, round_up, view_of, write_all
 __all__ = [
     "BOUNCE",
     "CHUNK",
+    "SMALL",
     "Sink",
     "Source",
     "TornError",
@@ -32,7 +33,7 @@ CHUNK = 4 << 20
 _SLICE = 2 << 20
 """Bytes of one buffered transfer, little enough to be hashed from the cache."""
 
-_SMALL = 256 << 10
+SMALL = 256 << 10
 """Pieces below are gathered in the staging buffer, so that small arrays share a call."""
 
 BOUNCE = 256 << 10
@@ -112,7 +113,7 @@ class Sink:
         """Take bytes; the caller may overwrite them at once."""
         length = len(view)
         done = 0
-        if length >= _SMALL and (not self._direct or self._can_skip(view)):
+        if length >= SMALL and (not self._direct or self._can_skip(view)):
             self._flush()
             done = length // PAGE * PAGE if self._direct else length
             step = CHUNK if self._direct else _SLICE
@@ -190,7 +191,7 @@ class Source:
         self._left = payload  # bytes not yet read from the file
         self._low = self._high = 0
         first = head + min(payload, len(staging) - head)
-        if not direct and payload >= _SMALL:
+        if not direct and payload >= SMALL:
             first = head
         self._fill(offset, first)
         self.header = bytes(self._staging[:head])
@@ -210,7 +211,7 @@ class Source:
         length = len(view)
         done = self._from_staging(view, 0)
         rest = length - done
-        if rest >= _SMALL and (not self._direct or _address(view[done:]) % PAGE == 0):
+        if rest >= SMALL and (not self._direct or _address(view[done:]) % PAGE == 0):
             end = done + (rest // PAGE * PAGE if self._direct else rest)
             step = CHUNK if self._direct else _SLICE
             while done < end:
