@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import NotSupported
+from ._api import BACKWARD, nodes
 
 __all__ = ["Access", "feeds_back", "runs_backward", "time_accesses"]
 
@@ -101,11 +102,9 @@ def feeds_back(op: Any, name: str) -> bool:
     """
     if name not in {str(f.name) for f in op.reads}:
         return False
-    from devito.ir.iet import Expression, FindNodes  # noqa: PLC0415  # pyright: ignore
-
     bodies: Iterable[Any] = [op, *(f.root for f in op._func_table.values() if f.root is not None)]
     for body in bodies:
-        for expression in FindNodes(Expression).visit(body):
+        for expression in nodes(body, "Expression"):
             reads = {str(f.name) for f in expression.reads}
             if name in reads and str(expression.write.name) != name:
                 return True
@@ -114,10 +113,7 @@ def feeds_back(op: Any, name: str) -> bool:
 
 def runs_backward(op: Any) -> bool | None:
     """Return whether the time loop of ``op`` runs downwards; None if there is none."""
-    from devito.ir import Backward  # noqa: PLC0415  # pyright: ignore
-    from devito.ir.iet import FindNodes, Iteration  # noqa: PLC0415  # pyright: ignore
-
-    for loop in FindNodes(Iteration).visit(op):
+    for loop in nodes(op, "Iteration"):
         if loop.dim.is_Time:
-            return loop.direction is Backward
+            return loop.direction is BACKWARD
     return None

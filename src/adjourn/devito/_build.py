@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import devito  # pyright: ignore
-
 from ..errors import BadValue, LawBroken, NotSupported, WrongType
 from ..problem import Array
 from ._access import Access, feeds_back, runs_backward, time_accesses
+from ._api import Buffer, Operator
 from ._calls import Call, placeholder
 from ._fields import Field, Line, Plain, Ring, Sampled
 
@@ -113,7 +112,7 @@ def _flat(functions: Iterable[Any]) -> list[Any]:
 def _operators(
     forward: Operators, gradient: Operators, given: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[Any, Any]:
-    fixed = [op for op in (forward, gradient) if isinstance(op, devito.Operator)]
+    fixed = [op for op in (forward, gradient) if isinstance(op, Operator)]
     if len(fixed) == 2:
         return forward, gradient
     save = _save_of(fixed[0], given) if fixed else _all_levels(forward, given, arguments)
@@ -121,7 +120,7 @@ def _operators(
 
 
 def _made(factory: Operators, save: Any, name: str) -> Any:
-    if isinstance(factory, devito.Operator):
+    if isinstance(factory, Operator):
         return factory
     if not callable(factory):
         raise WrongType(
@@ -129,10 +128,8 @@ def _made(factory: Operators, save: Any, name: str) -> Any:
             f"returns one. Pass {name}=operator, or {name}=lambda save: make_operator(save)."
         )
     op = factory(save)
-    if not isinstance(op, devito.Operator):
-        raise WrongType(
-            f"{name}(save={save}) returned {type(op).__name__}, not a devito.Operator."
-        )
+    if not isinstance(op, Operator):
+        raise WrongType(f"{name}(save={save}) returned {type(op).__name__}, not a devito.Operator.")
     return op
 
 
@@ -145,7 +142,7 @@ def _save_of(op: Any, given: Mapping[str, Any]) -> Any:
             if access.kind == "line":
                 return access.length
             ring = access.length
-            return None if ring == access.function.time_order + 1 else devito.Buffer(ring)
+            return None if ring == access.function.time_order + 1 else Buffer(ring)
     raise BadValue(
         f"operator {op.name!r} uses none of the wavefields {', '.join(given) or '(none given)'}. "
         "Name the TimeFunctions in wavefields as the operators do."

@@ -7,10 +7,10 @@ from ctypes import c_int
 from typing import Any
 
 import numpy as np
-from devito import switchconfig  # pyright: ignore
 
 from ..errors import BadValue, NotSupported
 from ..problem import Array
+from ._api import switchconfig
 
 __all__ = ["Call", "levels_shape", "placeholder"]
 

@@ -26,23 +26,23 @@ class Field(Protocol):
         """Make room for so many recorded steps."""
         ...
 
-    def begin(self, time: int) -> None:
+    def begin(self, time: int, /) -> None:
         """Put the initial levels in, live at ``time``."""
         ...
 
-    def live(self, time: int) -> Sequence[Array]:
+    def live(self, time: int, /) -> Sequence[Array]:
         """Return the levels that restart the model at ``time``, oldest first."""
         ...
 
-    def front(self, time: int) -> Sequence[Array]:
+    def front(self, time: int, /) -> Sequence[Array]:
         """Return where `live` will lie once the window begins at ``time``."""
         ...
 
-    def move(self, time: int) -> None:
+    def move(self, time: int, /) -> None:
         """Let the window begin at ``time``, the live levels moved along."""
         ...
 
-    def settle(self, time: int) -> None:
+    def settle(self, time: int, /) -> None:
         """Let the window begin at ``time``; its front holds the live levels already."""
         ...
 
@@ -104,18 +104,18 @@ class Line:
             flat = _aligned(count * self._level_bytes)
             self._levels = flat.view(self._dtype).reshape(count, *self._shape)
 
-    def begin(self, time: int) -> None:
+    def begin(self, time: int, /) -> None:
         self.settle(time)
         for level, view in zip(self._range(time), self.live(time), strict=True):
             view[...] = 0 if self._data is None else self._data[level]
 
-    def live(self, time: int) -> Sequence[Array]:
+    def live(self, time: int, /) -> Sequence[Array]:
         return [self._levels[level - self._first] for level in self._range(time)]
 
-    def front(self, time: int) -> Sequence[Array]:
+    def front(self, _time: int, /) -> Sequence[Array]:
         return list(self._levels[: self._overlap])
 
-    def move(self, time: int) -> None:
+    def move(self, time: int, /) -> None:
         start = time + self._low - self._first
         if start:
             # overlapping ranges of one array: NumPy copies as if through a temporary, so
@@ -124,7 +124,7 @@ class Line:
                 self._levels[index] = self._levels[start + index]
         self.settle(time)
 
-    def settle(self, time: int) -> None:
+    def settle(self, time: int, /) -> None:
         self._first = time + self._low
         base = self._levels.ctypes.data - self._first * self._level_bytes
         for call in self._calls:
@@ -133,7 +133,7 @@ class Line:
     def close(self) -> None:
         self._levels = np.empty((0, *self._shape), self._dtype)
 
-    def _range(self, time: int) -> range:
+    def _range(self, time: int, /) -> range:
         return range(time + self._low, time + self._high)
 
 
@@ -159,19 +159,19 @@ class Sampled:
             flat = _aligned(steps * self.step_bytes)
             self._levels = flat.view(self._dtype).reshape(steps, *self._shape)
 
-    def begin(self, time: int) -> None:
+    def begin(self, time: int, /) -> None:
         self.settle(time)
 
-    def live(self, time: int) -> Sequence[Array]:
+    def live(self, _time: int, /) -> Sequence[Array]:
         return []
 
-    def front(self, time: int) -> Sequence[Array]:
+    def front(self, _time: int, /) -> Sequence[Array]:
         return []
 
-    def move(self, time: int) -> None:
+    def move(self, time: int, /) -> None:
         self.settle(time)
 
-    def settle(self, time: int) -> None:
+    def settle(self, time: int, /) -> None:
         first = -(-time // self._factor)
         base = self._levels.ctypes.data - first * self.step_bytes
         for call in self._calls:
@@ -201,23 +201,23 @@ class Ring:
     def reserve(self, steps: int) -> None:
         pass
 
-    def begin(self, time: int) -> None:
+    def begin(self, time: int, /) -> None:
         self._levels[...] = 0
         if self._initial is not None:
             for view, level in zip(self.live(time), self._initial, strict=True):
                 view[...] = level
 
-    def live(self, time: int) -> Sequence[Array]:
+    def live(self, time: int, /) -> Sequence[Array]:
         length = len(self._levels)
         return [self._levels[t % length] for t in range(time + self._low, time + self._high)]
 
-    def front(self, time: int) -> Sequence[Array]:
+    def front(self, time: int, /) -> Sequence[Array]:
         return self.live(time)
 
-    def move(self, time: int) -> None:
+    def move(self, time: int, /) -> None:
         pass
 
-    def settle(self, time: int) -> None:
+    def settle(self, time: int, /) -> None:
         pass
 
     def close(self) -> None:
@@ -236,19 +236,19 @@ class Plain:
     def reserve(self, steps: int) -> None:
         pass
 
-    def begin(self, time: int) -> None:
+    def begin(self, _time: int, /) -> None:
         self._data[...] = 0 if self._initial is None else self._initial
 
-    def live(self, time: int) -> Sequence[Array]:
+    def live(self, _time: int, /) -> Sequence[Array]:
         return [self._data]
 
-    def front(self, time: int) -> Sequence[Array]:
+    def front(self, _time: int, /) -> Sequence[Array]:
         return [self._data]
 
-    def move(self, time: int) -> None:
+    def move(self, time: int, /) -> None:
         pass
 
-    def settle(self, time: int) -> None:
+    def settle(self, time: int, /) -> None:
         pass
 
     def close(self) -> None:

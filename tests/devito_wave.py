@@ -1,4 +1,4 @@
-"""A small acoustic wave problem in Devito, written as a user would, and its stored-history run."""
+"""A small acoustic wave problem in Devito, as a user writes it, and its stored-history run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from devito import Buffer, Eq, Function, Grid, Inc, Operator, SparseTimeFunction, TimeFunction, solve
+from devito import (
+    Buffer,
+    Eq,
+    Function,
+    Grid,
+    Inc,
+    Operator,
+    SparseTimeFunction,
+    TimeFunction,
+    solve,
+)
 
 __all__ = ["Buffer", "Wave"]
 
