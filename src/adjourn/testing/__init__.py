@@ -1,5 +1,20 @@
 """Tests and conformance suites that a user's problems and tiers can be put to."""
 
+from ._calculus import Taylor, dot_product_test, taylor_test
+from ._law import Law
+from ._reproducible import Reproducibility, reproducible
+from ._suite import LAWS, ProblemSuite, check_laws
 from ._tiers import TierSuite
 
-__all__ = ["TierSuite"]
+__all__ = [
+    "LAWS",
+    "Law",
+    "ProblemSuite",
+    "Reproducibility",
+    "Taylor",
+    "TierSuite",
+    "check_laws",
+    "dot_product_test",
+    "reproducible",
+    "taylor_test",
+]

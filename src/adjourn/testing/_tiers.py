@@ -61,13 +61,13 @@ class TierSuite:
 
     def opened(self) -> Any:
         """Return an open tier for states such as `state` returns."""
-        tier = self.make()
+        tier: Any = self.make()
         tier.open(specs_of(self.state(0)), self.slots)
         return tier
 
     def test_is_a_tier(self) -> None:
         """The object has every member of the protocol, and a name."""
-        tier = self.make()
+        tier: Any = self.make()
         if not isinstance(tier, Tier) or not tier.name:
             _fail(f"{tier!r} lacks a member of the Tier protocol")
 
@@ -91,7 +91,7 @@ class TierSuite:
         """NaN with its payload, infinities, negative zero and denormals survive."""
         bits = np.array([0x7FF8DEADBEEF0001, 0x7FF0000000000000, 1 << 63, 1], np.uint64)
         state = [bits.view(np.float64)]
-        tier = self.make()
+        tier: Any = self.make()
         tier.open(specs_of(state), self.slots)
         try:
             tier.save(0, state, {})
@@ -106,7 +106,7 @@ class TierSuite:
         """A snapshot of contiguous arrays loads into strided ones, and the reverse."""
         rng = np.random.default_rng(1)
         whole = rng.standard_normal((6, 10))
-        tier = self.make()
+        tier: Any = self.make()
         tier.open(specs_of([whole]), self.slots)
         try:
             room = np.zeros((12, 20))
