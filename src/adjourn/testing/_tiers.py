@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadValue
+from ..errors import BadValue, TierFull
 from ..problem import Array
 from ..tiers import Tier, specs_of
 
@@ -222,6 +222,6 @@ class TierSuite:
 def _refused(call: Any, *arguments: Any) -> None:
     try:
         call(*arguments)
-    except (BadValue, KeyError):
+    except (BadValue, KeyError, TierFull):
         return
-    _fail(f"{call.__name__}{arguments[:1]} was not refused with BadValue or KeyError")
+    _fail(f"{call.__name__}{arguments[:1]} was not refused with BadValue, KeyError or TierFull")

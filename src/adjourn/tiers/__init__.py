@@ -1,7 +1,26 @@
 """Bounded places for snapshots: RAM, disk; the contract that third-party tiers fulfil."""
 
+from ._background import Background
 from ._contract import ArraySpec, Tier, specs_of, state_bytes
 from ._disk import DiskPool
+from ._encoded import Encoded, Loss, measure_encoder
+from ._encoders import Encoder, Int16, Raw, Zfp, Zstd
 from ._files import Files
 
-__all__ = ["ArraySpec", "DiskPool", "Files", "Tier", "specs_of", "state_bytes"]
+__all__ = [
+    "ArraySpec",
+    "Background",
+    "DiskPool",
+    "Encoded",
+    "Encoder",
+    "Files",
+    "Int16",
+    "Loss",
+    "Raw",
+    "Tier",
+    "Zfp",
+    "Zstd",
+    "measure_encoder",
+    "specs_of",
+    "state_bytes",
+]

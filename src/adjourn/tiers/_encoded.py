@@ -1,0 +1,438 @@
+"""Any tier with encoded snapshots, each taking the bytes it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from struct import Struct
+
+import numpy as np
+
+from .._sizes import as_count, format_bytes
+from ..errors import BadValue, CorruptSnapshot, TierFull
+from ..problem import Array, Clock
+from ._contract import ArraySpec, Tier, state_bytes
+from ._encoders import Encoder
+from ._files import PAGE, round_up, view_of
+from ._stream import order_of
+
+__all__ = ["Encoded", "Loss", "measure_encoder"]
+
+_BLOCK = 4 << 20
+"""Bytes of an array that are encoded at once."""
+
+_PIECES = 512
+_PIECE = (64 << 10, 1 << 20)
+_PARTS = 20
+"""A snapshot of step n lies under the keys n * 2**20, n * 2**20 + 1, ... of the tier below."""
+
+_HEAD = Struct("<IB3x")
+_ORDERS = (b"C", b"F")
+_KEPT, _ENCODED = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What encoding did to the states measured so far.
+
+    Attributes
+    ----------
+    raw, encoded : int
+        Bytes of the states, and of their encodings.
+    largest : float
+        Largest absolute error of any value.
+    rms : float
+        Root mean square of the error, over all values measured.
+    scale : float
+        Largest magnitude of any value measured, for comparison.
+    kept : int
+        Blocks that were kept as they are.
+    values : int
+        Values whose error was measured.
+    """
+
+    raw: int = 0
+    encoded: int = 0
+    largest: float = 0.0
+    rms: float = 0.0
+    scale: float = 0.0
+    kept: int = 0
+    values: int = 0
+
+    @property
+    def ratio(self) -> float:
+        """How many times smaller the encodings are."""
+        return self.raw / self.encoded if self.encoded else 1.0
+
+    def __add__(self, other: Loss) -> Loss:
+        values = self.values + other.values
+        square = self.rms**2 * self.values + other.rms**2 * other.values
+        return Loss(
+            self.raw + other.raw,
+            self.encoded + other.encoded,
+            max(self.largest, other.largest),
+            sqrt(square / values) if values else 0.0,
+            max(self.scale, other.scale),
+            self.kept + other.kept,
+            values,
+        )
+
+
+def measure_encoder(encoder: Encoder, arrays: Sequence[Array]) -> Loss:
+    """Encode and decode a state; return the bytes it takes and the error it gets.
+
+    Costs one encoding and one decoding, and three blocks of 4 MiB of memory.
+    """
+    loss = Loss()
+    for array in arrays:
+        scale = _scale(encoder, array)
+        for block in _blocks(_plain(array)):
+            loss += _measure_block(encoder, np.ascontiguousarray(block), scale)
+    return loss
+
+
+class Encoded:
+    """A tier whose snapshots are encoded and cut into pieces that an inner tier keeps.
+
+    Snapshots take the bytes they take, in pieces of 1/512 of a state (64 KiB to 1 MiB): no
+    fragmentation, and where states compress better there is room for more of them. Memory: what
+    the inner tier takes, one piece, and about 12 MiB while encoding.
+
+    Parameters
+    ----------
+    inner : Tier
+        Where the pieces go.
+    encoder : Encoder
+        A lossy one is what its name says; nothing else here loses bits.
+    ratio : float
+        How many times smaller a snapshot is expected to be; `open` allocates
+        ``slots`` / ``ratio`` states.
+    measure_every : int
+        Measure the error of every so many-th save; 0 for never. Costs one decoding each.
+
+    Raises
+    ------
+    TierFull
+        At `save`, if the encodings are larger than ``ratio`` promised; what is held stays.
+    """
+
+    def __init__(
+        self, inner: Tier, encoder: Encoder, *, ratio: float = 1.0, measure_every: int = 8
+    ) -> None:
+        if not 0 < ratio < float("inf"):
+            raise BadValue(f"ratio={ratio!r} is no ratio. Pass what `measure_encoder` found.")
+        self._inner = inner
+        self._encoder = encoder
+        self._ratio = ratio
+        self._every = 0 if encoder.lossless else measure_every
+        self._held: dict[int, int] = {}  # step -> pieces
+        self._free = 0
+        self._pieces = 0
+        self._saves = 0
+        self._specs: tuple[ArraySpec, ...] = ()
+        self._piece: Array = np.empty(0, np.uint8)
+        self.loss = Loss()
+
+    def __repr__(self) -> str:
+        return f"<Encoded {self._encoder.name} on {self._inner!r}>"
+
+    @property
+    def name(self) -> str:
+        """The inner tier's name and the encoder's."""
+        return f"{self._inner.name} ({self._encoder.name})"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of main memory allocated."""
+        return self._inner.nbytes + self._piece.nbytes
+
+    @property
+    def inner(self) -> Tier:
+        """The tier that keeps the pieces."""
+        return self._inner
+
+    @property
+    def free_snapshots(self) -> float:
+        """How many more snapshots fit, at the ratio seen so far."""
+        ratio = self.loss.ratio if self.loss.encoded else self._ratio
+        whole = state_bytes(self._specs) / ratio
+        return self._free * len(self._piece) / whole if whole else float("inf")
+
+    def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
+        """Allocate room for ``slots`` snapshots at the expected ratio."""
+        as_count(slots, "slots")
+        self.close()
+        self._specs = tuple(specs)
+        size, count = _pieces_for(specs, slots, self._ratio)
+        self._inner.open((ArraySpec((size,), np.dtype(np.uint8)),), count)
+        self._piece = np.zeros(size, np.uint8)
+        self._pieces = self._free = count
+
+    def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
+        """Encode the state at ``step``.
+
+        Raises
+        ------
+        TierFull
+            It does not fit; nothing changed.
+        BadValue
+            The step is held, or the arrays differ from those of `open`.
+        """
+        self._check_arrays(arrays)
+        if step in self._held:
+            raise BadValue(f"step {step} is held already. Drop it before saving it again.")
+        self._saves += 1
+        measured = self._every and self._saves % self._every == 1 % self._every
+        writer = _PieceWriter(self._inner, self._piece, step << _PARTS, self._free, clock)
+        try:
+            loss = Loss()
+            for array in arrays:
+                loss += self._encode(writer, array, measured=bool(measured))
+            writer.finish()
+        except BaseException:
+            writer.undo()
+            raise
+        self._held[step] = writer.count
+        self._free -= writer.count
+        self.loss += loss
+
+    def load(self, step: int, arrays: Sequence[Array]) -> Clock:
+        """Decode the snapshot of ``step`` into the arrays; it stays held.
+
+        Raises
+        ------
+        CorruptSnapshot
+            The pieces do not decode.
+        KeyError
+            The step is not held.
+        """
+        if step not in self._held:
+            raise KeyError(f"step {step} is not held; held are {sorted(self._held)}")
+        self._check_arrays(arrays)
+        reader = _PieceReader(self._inner, self._piece, step << _PARTS, self._held[step])
+        for array in arrays:
+            order = bytes(reader.take(1))
+            if order not in _ORDERS:
+                raise CorruptSnapshot(f"{self.name}: step {step} does not decode.", step)
+            base = np.asarray(array)
+            for block in _blocks(base.T if order == b"F" else base):
+                length, kind = _HEAD.unpack(reader.take(_HEAD.size))
+                into = block if block.flags.c_contiguous else np.empty(block.shape, block.dtype)
+                data = reader.take(length)
+                try:
+                    self._decode(kind, data, into)
+                except Exception as error:
+                    raise CorruptSnapshot(
+                        f"{self.name}: step {step} does not decode: {error}.", step
+                    ) from error
+                if into is not block:
+                    np.copyto(block, into)
+        return reader.clock
+
+    def drop(self, step: int) -> None:
+        """Free the pieces of ``step``."""
+        if step not in self._held:
+            raise KeyError(f"step {step} is not held; held are {sorted(self._held)}")
+        count = self._held.pop(step)
+        for part in range(count):
+            self._inner.drop((step << _PARTS) + part)
+        self._free += count
+
+    def held(self) -> Sequence[int]:
+        """Return the steps held, in no particular order."""
+        return tuple(self._held)
+
+    def close(self) -> None:
+        """Release everything."""
+        self._inner.close()
+        self._held = {}
+        self._free = self._pieces = 0
+        self._piece = np.empty(0, np.uint8)
+
+    def _encode(self, writer: _PieceWriter, array: Array, *, measured: bool) -> Loss:
+        loss = Loss()
+        scale = _scale(self._encoder, array)
+        writer.put(memoryview(order_of(array).encode()))
+        for part in _blocks(_plain(array)):
+            block = np.ascontiguousarray(part)
+            data = self._encoder.encode(block, scale)
+            kept = data is None
+            body = view_of(block.reshape(-1).view(np.uint8)) if data is None else memoryview(data)
+            writer.put(memoryview(_HEAD.pack(len(body), _KEPT if kept else _ENCODED)))
+            writer.put(body)
+            if measured and data is not None:
+                loss += _error(self._encoder, block, memoryview(data))
+            loss += Loss(raw=block.nbytes, encoded=len(body) + _HEAD.size, kept=int(kept))
+        return loss
+
+    def _decode(self, kind: int, data: memoryview, out: Array) -> None:
+        if kind == _ENCODED:
+            self._encoder.decode(data, out)
+        elif kind == _KEPT and len(data) == out.nbytes:
+            if out.nbytes:
+                out.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
+        else:
+            raise ValueError(f"a block of kind {kind} with {len(data)} bytes")
+
+    def _check_arrays(self, arrays: Sequence[Array]) -> None:
+        if [(a.dtype, a.shape) for a in arrays] != [(s.dtype, s.shape) for s in self._specs]:
+            raise BadValue(
+                "the state has other shapes or dtypes than the tier was opened for. "
+                "Return the same shapes and dtypes from state(step) at every step."
+            )
+
+
+class _PieceWriter:
+    """Cuts bytes into pieces of one size."""
+
+    def __init__(self, inner: Tier, piece: Array, key: int, free: int, clock: Clock) -> None:
+        self._inner = inner
+        self._piece = piece
+        self._view = view_of(piece)
+        self._key = key
+        self._free = free
+        self._clock = clock
+        self._fill = 0
+        self.count = 0
+
+    def put(self, data: memoryview) -> None:
+        """Take bytes."""
+        if data.nbytes == 0:
+            return
+        flat = data.cast("B")
+        done = 0
+        while done < len(flat):
+            count = min(len(flat) - done, len(self._view) - self._fill)
+            self._view[self._fill : self._fill + count] = flat[done : done + count]
+            self._fill += count
+            done += count
+            if self._fill == len(self._view):
+                self._flush()
+
+    def finish(self) -> None:
+        """Write the last piece; there is at least one."""
+        if self._fill or not self.count:
+            self._view[self._fill :] = bytes(len(self._view) - self._fill)
+            self._flush()
+
+    def undo(self) -> None:
+        """Drop what was written."""
+        for part in range(self.count):
+            self._inner.drop(self._key + part)
+
+    def _flush(self) -> None:
+        if self.count >= self._free:
+            raise TierFull(
+                f"the snapshot of step {self._key >> _PARTS} takes more than the "
+                f"{format_bytes(self._free * len(self._view))} that are free: it compresses less "
+                "well than planned. Plan with a smaller ratio=, or a larger budget."
+            )
+        self._inner.save(self._key + self.count, [self._piece], {} if self.count else self._clock)
+        self.count += 1
+        self._fill = 0
+
+
+class _PieceReader:
+    """Joins pieces again."""
+
+    def __init__(self, inner: Tier, piece: Array, key: int, count: int) -> None:
+        self._inner = inner
+        self._piece = piece
+        self._view = view_of(piece)
+        self._key = key
+        self._count = count
+        self._next = 0
+        self._low = len(self._view)
+        self.clock: Clock = {}
+        self._refill()
+
+    def take(self, length: int) -> memoryview:
+        """Return the next bytes; a view of the piece where they lie in one."""
+        if self._low == len(self._view) and length:
+            self._refill()
+        if length <= len(self._view) - self._low:
+            self._low += length
+            return self._view[self._low - length : self._low]
+        out = memoryview(bytearray(length))
+        done = 0
+        while done < length:
+            if self._low == len(self._view):
+                self._refill()
+            count = min(length - done, len(self._view) - self._low)
+            out[done : done + count] = self._view[self._low : self._low + count]
+            self._low += count
+            done += count
+        return out
+
+    def _refill(self) -> None:
+        if self._next == self._count:
+            step = self._key >> _PARTS
+            raise CorruptSnapshot(f"{self._inner.name}: step {step} ends too early.", step)
+        clock = self._inner.load(self._key + self._next, [self._piece])
+        if self._next == 0:
+            self.clock = clock
+        self._next += 1
+        self._low = 0
+
+
+def _pieces_for(specs: Sequence[ArraySpec], slots: int, ratio: float) -> tuple[int, int]:
+    """Return the bytes of a piece and how many hold ``slots`` snapshots."""
+    whole = state_bytes(specs)
+    size = min(max(round_up(-(-whole // _PIECES)), _PIECE[0]), _PIECE[1])
+    size = min(size, max(round_up(int(whole / ratio) + 64), PAGE))
+    heads = _HEAD.size * sum(2 + -(-spec.nbytes // (_BLOCK // 2)) for spec in specs)
+    return size, slots * max(-(-int(whole / ratio + heads + 1) // size), 1)
+
+
+def _plain(array: Array) -> Array:
+    """Return the array with its fastest index last; subclasses index in ways of their own."""
+    base = np.asarray(array)
+    return base.T if order_of(base) == "F" else base
+
+
+def _blocks(array: Array) -> Iterator[Array]:
+    """Yield parts of at most `_BLOCK` bytes, cut along the first axis where it can be."""
+    if array.nbytes <= _BLOCK or array.ndim == 0:
+        yield array
+        return
+    row = array[0].nbytes
+    if row > _BLOCK:
+        for part in array:
+            yield from _blocks(part)
+    else:
+        count = -(-array.nbytes // _BLOCK)
+        rows = -(-len(array) // count)
+        for start in range(0, len(array), rows):
+            yield array[start : start + rows]
+
+
+def _scale(encoder: Encoder, array: Array) -> float:
+    """Return the largest magnitude, for encoders with a relative tolerance."""
+    if not getattr(encoder, "relative", False) or array.size == 0 or array.dtype.kind != "f":
+        return 0.0
+    return max(abs(float(array.max())), abs(float(array.min())))
+
+
+def _measure_block(encoder: Encoder, block: Array, scale: float) -> Loss:
+    data = encoder.encode(block, scale)
+    if data is None:
+        return Loss(raw=block.nbytes, encoded=block.nbytes + _HEAD.size, kept=1)
+    size = Loss(raw=block.nbytes, encoded=len(data) + _HEAD.size)
+    return size + _error(encoder, block, memoryview(data))
+
+
+def _error(encoder: Encoder, block: Array, data: memoryview) -> Loss:
+    back = np.empty_like(block)
+    encoder.decode(data, back)
+    if encoder.lossless or block.dtype.kind not in "fc":
+        return Loss(values=block.size)
+    np.subtract(back, block, out=back)
+    flat = np.abs(back.reshape(-1))
+    square = float(np.dot(flat.astype(np.float64), flat.astype(np.float64)))
+    return Loss(
+        largest=float(flat.max()),
+        rms=sqrt(square / block.size),
+        scale=float(np.abs(block).max()),
+        values=block.size,
+    )
