@@ -1,0 +1,191 @@
+"""From costs and a budget in bytes to the fastest plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .._sizes import as_bytes, as_count, format_bytes, format_seconds
+from ..checker import check
+from ..errors import BudgetTooSmall, ScheduleError, WrongType
+from ..schedules import Schedule
+from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_seconds
+from ._costs import Costs
+from ._plan import Candidate, Plan
+
+__all__ = ["least_budget", "plan", "plan_schedule"]
+
+_PLAYED = 2_000_000  # actions the checker plays as a matter of course, about two seconds
+
+
+def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = None) -> Plan:
+    """Return the fastest plan that reverses ``steps`` steps within ``budget`` bytes.
+
+    The families that the problem allows are compared by predicted time: all that is stored, if
+    it fits; with a fixed window, segments and Revolve on blocks, optimal among all schedules
+    for such a problem [1]_; where recordings may lie anywhere, the optimum over all schedules
+    of snapshots and recordings. A larger budget never gives a slower plan. The checker plays
+    the chosen schedule, unless it is longer than two million actions.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps, 1 or more.
+    costs : Costs
+        Seconds and bytes of a step, measured or stated.
+    budget : int or str
+        Bytes for snapshots, recorded steps, transients and staging, such as ``"2 GiB"``.
+    disk : int or str, optional
+        Bytes of disk for further snapshots.
+
+    Raises
+    ------
+    BudgetTooSmall
+        No schedule fits; ``least`` is the least budget that would do.
+    WrongType, BadValue
+        An argument cannot be used.
+
+    References
+    ----------
+    .. [1] THEORY 3 and 3b: the documentation's page "Why these plans are optimal".
+
+    Examples
+    --------
+    >>> costs = Costs(advance=1, recordings=[Recording(seconds=2.5, left=1)], snapshot=2)
+    >>> made = plan(10, costs, budget=10)
+    >>> made.seconds, made.peak_bytes
+    (25.0, 10)
+    """
+    steps = as_count(steps, "steps")
+    if not isinstance(costs, Costs):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
+    allowed = as_bytes(budget)
+    on_disk = None if disk is None else as_bytes(disk, "disk")
+    fits = sorted(_candidates(steps, costs, allowed, on_disk), key=_preference)
+    if not fits:
+        least = least_budget(steps, costs)
+        raise BudgetTooSmall(_too_small(steps, costs, budget, allowed, least), least)
+    chosen = fits[0]
+    played = _prove(chosen, costs, allowed)
+    return Plan(
+        schedule=chosen.schedule,
+        costs=costs,
+        budget=allowed,
+        disk=on_disk,
+        seconds=chosen.seconds,
+        peak_bytes=chosen.peak_bytes,
+        gap=chosen.gap,
+        reasons=tuple(_reasons(chosen, fits, costs, allowed)),
+        candidates=tuple(Candidate(_name(f), f.seconds, f.peak_bytes) for f in fits),
+        checked=played,
+    )
+
+
+def plan_schedule(schedule: Schedule, costs: Costs) -> Plan:
+    """Return a plan that plays a given schedule, with its predicted time and bytes.
+
+    Raises
+    ------
+    ScheduleError
+        The schedule breaks a rule.
+    """
+    seen = check(schedule, costs=costs)
+    return Plan(
+        schedule=schedule,
+        costs=costs,
+        budget=None,
+        disk=None,
+        seconds=predict_seconds(schedule, costs),
+        peak_bytes=seen.peak_bytes or 0,
+        reasons=("the schedule was given by hand",),
+        checked=True,
+    )
+
+
+def _candidates(steps: int, costs: Costs, budget: int, disk: int | None) -> Iterable[Fit]:
+    if costs.reads == "nothing":
+        return [linear(steps, costs)]
+    frame = costs.window
+    if frame is not None and not frame.survives_advance:
+        return fixed_window(steps, costs, frame, budget)
+    return []
+
+
+def least_budget(steps: int, costs: Costs) -> int:
+    """Return the least budget in bytes with which ``steps`` steps can be reversed."""
+    frame = costs.window
+    if costs.reads == "nothing":
+        return 0
+    if frame is not None and not frame.survives_advance:
+        return least_fixed_window(steps, costs, frame)
+    peak = min(r.peak for r in costs.recordings)
+    return peak + (costs.snapshot if steps > 1 else 0)
+
+
+def _preference(fit: Fit) -> tuple[float, int]:
+    return fit.seconds, fit.peak_bytes
+
+
+def _prove(fit: Fit, costs: Costs, budget: int) -> bool:
+    """Play the schedule; its counts, time and bytes must be what was predicted."""
+    counts = fit.schedule.counts
+    actions = 4 * (sum(counts.writes) + sum(counts.reads)) + 2 * counts.records
+    if actions > _PLAYED:
+        return False
+    seen = check(fit.schedule, costs=costs)
+    peak = seen.peak_bytes or 0
+    if peak > budget or peak > fit.peak_bytes:
+        raise ScheduleError(
+            f"{_name(fit)} was predicted to hold {fit.peak_bytes} bytes and holds {peak} when "
+            f"played, with a budget of {budget}. This is a fault of adjourn: please report it "
+            "with the costs and the budget."
+        )
+    return True
+
+
+def _name(fit: Fit) -> str:
+    schedule = fit.schedule
+    parts = [schedule.family]
+    length = getattr(schedule, "length", None)
+    if length is not None:
+        parts.append(f"{length} steps a window")
+    if schedule.slots:
+        parts.append(f"{schedule.slots} snapshot{'s' if schedule.slots > 1 else ''}")
+    if schedule.reversal == "state":
+        parts.append("reversed from states")
+    return ", ".join(parts)
+
+
+def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[str]:
+    words = [
+        f"{_name(chosen)}: {format_seconds(chosen.seconds)} predicted, "
+        f"{format_bytes(chosen.peak_bytes)} of {format_bytes(budget)} held at the peak"
+    ]
+    if chosen.words:
+        words.append(chosen.words)
+    steps = chosen.schedule.steps
+    if costs.reads == "nothing":
+        words.append("the reverse reads nothing of the forward run: nothing need be stored")
+    elif chosen.schedule.family == "store_all":
+        words.append("the whole history fits the budget: no step is run twice")
+    else:
+        frame = costs.window
+        whole = (
+            steps * min(r.left for r in costs.recordings) if frame is None else frame.nbytes(steps)
+        )
+        words.append(
+            f"the whole history takes {format_bytes(whole)}, which the budget does not hold: "
+            f"{max(chosen.schedule.recomputed_steps, 0)} of {steps} steps are run again"
+        )
+    words.extend(
+        f"{_name(other)} would take {format_seconds(other.seconds)}" for other in fits[1:3]
+    )
+    return words
+
+
+def _too_small(steps: int, costs: Costs, asked: int | str, budget: int, least: int) -> str:
+    snapshots = budget // costs.snapshot if costs.snapshot else 0
+    return (
+        f"budget={asked!r} ({format_bytes(budget)}) holds {snapshots} snapshots of "
+        f"{format_bytes(costs.snapshot)}; reversing {steps} steps needs {format_bytes(least)} "
+        f"for one snapshot and one recorded step. Pass budget={least} (bytes) or more."
+    )
