@@ -14,7 +14,7 @@ __all__ = ["REACH", "Grid"]
 REACH = 4
 """Cells that the stencil of space order 8 reaches to each side."""
 
-_REFLECTION = 1e-3  # amplitude left after the way through the layer and back
+_REFLECTION = 1e-2  # amplitude left after the way through the layer and back
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ class Grid:
         """Return the damping rate of the absorbing layer, in 1/s, in a field of shape ``padded``.
 
         It grows with the square of the depth in the layer; a wave of ``velocity`` (m/s) comes
-        back from the outer edge with a thousandth of its amplitude.
+        back from the outer edge with a hundredth of its amplitude. Stronger damping would
+        reflect more at the layer's inner edge than it saves.
         """
         rate = np.zeros(self.padded)
         if self.layer == 0:
