@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
 from ._schedule import Counts, Schedule
@@ -50,35 +50,52 @@ class Composed(Schedule):
         return count_rules(self.rules, len(self.limits))
 
     def __iter__(self) -> Iterator[Action]:
-        rules = self.rules
+        rules = [[_prepare(item) for item in rule] for rule in self.rules]
         turned = False
-        stack: list[tuple[Iterator[Item], int]] = [(iter(rules[-1]), 0)]
+        stack: list[tuple[Iterator[_Prepared], int]] = [(iter(rules[-1]), 0)]
         while stack:
             items, at = stack[-1]
-            for item in items:
-                match item:
-                    case Use(rule, offset):
-                        stack.append((iter(rules[rule]), at + offset))
-                        break
-                    case Advance(start, stop):
-                        yield Advance(at + start, at + stop)
-                    case Record(start, stop, option):
-                        yield Record(at + start, at + stop, option)
-                    case Reverse(start, stop):
-                        if not turned:
-                            turned = True
-                            yield Turn()
-                        yield Reverse(at + start, at + stop)
-                    case Save(step, tier):
-                        yield Save(at + step, tier)
-                    case Load(step, tier):
-                        yield Load(at + step, tier)
-                    case Drop(step, tier):
-                        yield Drop(at + step, tier)
-                    case Turn():
-                        yield item
+            for kind, make, first, second, option in items:
+                if kind == _RANGE:
+                    yield make(at + first, at + second)
+                elif kind == _USE:
+                    stack.append((iter(rules[first]), at + second))
+                    break
+                elif kind == _POINT:
+                    yield make(at + first, second)
+                elif kind == _RECORD:
+                    yield make(at + first, at + second, option)
+                else:
+                    if not turned:
+                        turned = True
+                        yield Turn()
+                    if kind == _REVERSE:
+                        yield make(at + first, at + second)
             else:
                 stack.pop()
+
+
+_RANGE, _POINT, _RECORD, _REVERSE, _USE, _TURN = range(6)
+_Prepared: TypeAlias = tuple[int, Any, int, int, int]
+
+
+def _prepare(item: Item) -> _Prepared:
+    """Return an item as a flat tuple: playing is the inner loop of every run."""
+    match item:
+        case Use(rule, offset):
+            return _USE, None, rule, offset, 0
+        case Advance(start, stop):
+            return _RANGE, Advance, start, stop, 0
+        case Record(start, stop, 0):
+            return _RANGE, Record, start, stop, 0
+        case Record(start, stop, option):
+            return _RECORD, Record, start, stop, option
+        case Reverse(start, stop):
+            return _REVERSE, Reverse, start, stop, 0
+        case Save(step, tier) | Load(step, tier) | Drop(step, tier):
+            return _POINT, type(item), step, tier, 0
+        case Turn():
+            return _TURN, None, 0, 0, 0
 
 
 @dataclass(slots=True)

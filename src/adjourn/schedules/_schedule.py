@@ -174,7 +174,7 @@ class Schedule(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Return the schedule as a JSON value; `schedule_from_json` is the way back."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
         return {"family": self.family, **values}
 
     @classmethod
