@@ -1,5 +1,6 @@
 """Exact gradients of long simulations inside a memory budget stated in bytes."""
 
+from .checker import Check, check
 from .errors import (
     AdjournError,
     BadValue,
@@ -13,7 +14,10 @@ from .errors import (
     ScheduleError,
     WrongType,
 )
+from .planning import Candidate, Costs, Plan, Recording, plan
 from .problem import Problem, Window
+from .running import RunRecord, measure, run
+from .schedules import Schedule, revolve, segments, store_all, store_nothing, window
 
 __version__ = "0.1.0"
 
@@ -21,14 +25,30 @@ __all__ = [
     "AdjournError",
     "BadValue",
     "BudgetTooSmall",
+    "Candidate",
+    "Check",
     "CorruptSnapshot",
+    "Costs",
     "DiskFull",
     "LawBroken",
     "MissingExtra",
     "NotSupported",
+    "Plan",
     "Problem",
     "ProblemFailed",
+    "Recording",
+    "RunRecord",
+    "Schedule",
     "ScheduleError",
     "Window",
     "WrongType",
+    "check",
+    "measure",
+    "plan",
+    "revolve",
+    "run",
+    "segments",
+    "store_all",
+    "store_nothing",
+    "window",
 ]

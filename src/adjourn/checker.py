@@ -143,11 +143,10 @@ def check(
     if total is None:
         raise BadValue("check needs the number of steps. Pass steps=, or a Schedule.")
     way = reversal or getattr(schedule, "reversal", "tape")
-    if limits is None:
-        limits = getattr(schedule, "limits", None)
-    elif isinstance(limits, int):
-        limits = (limits,)
-    machine = _Machine(total, way, limits, costs)
+    allowed: Sequence[int] | None = (limits,) if isinstance(limits, int) else limits
+    if allowed is None:
+        allowed = getattr(schedule, "limits", None)
+    machine = _Machine(total, way, allowed, costs)
     history: list[tuple[int, int, int]] = []
     for action in schedule:
         machine.play(action)

@@ -104,10 +104,10 @@ def plan_schedule(schedule: Schedule, costs: Costs) -> Plan:
 def _candidates(steps: int, costs: Costs, budget: int, disk: int | None) -> Iterable[Fit]:
     if costs.reads == "nothing":
         return [linear(steps, costs)]
-    frame = costs.window
-    if frame is not None and not frame.survives_advance:
-        return fixed_window(steps, costs, frame, budget)
-    return []
+    fits: list[Fit] = []
+    if costs.window is not None:
+        fits.extend(fixed_window(steps, costs, costs.window, budget))
+    return fits
 
 
 def least_budget(steps: int, costs: Costs) -> int:
@@ -176,9 +176,8 @@ def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[st
             f"the whole history takes {format_bytes(whole)}, which the budget does not hold: "
             f"{max(chosen.schedule.recomputed_steps, 0)} of {steps} steps are run again"
         )
-    words.extend(
-        f"{_name(other)} would take {format_seconds(other.seconds)}" for other in fits[1:3]
-    )
+    for other in fits[1:3]:
+        words.append(f"{_name(other)} would take {format_seconds(other.seconds)}")  # noqa: PERF401
     return words
 
 

@@ -66,6 +66,12 @@ class Costs:
         survive advances.
     disk_write, disk_read : float or None
         Seconds to save and to load a snapshot on disk.
+    tape_copy : float
+        Seconds to move one recorded step out of the problem's window and back in.
+    standing : int
+        Bytes held throughout a run whose recordings lie anywhere, besides snapshots and
+        recordings: the window through which they are moved, or what a recording needs around
+        it.
 
     Raises
     ------
@@ -90,15 +96,18 @@ class Costs:
     window: Window | None = None
     disk_write: float | None = None
     disk_read: float | None = None
+    tape_copy: float = 0.0
+    standing: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("advance", "write", "read", "reverse"):
+        for name in ("advance", "write", "read", "reverse", "tape_copy"):
             object.__setattr__(self, name, _seconds(getattr(self, name), name))
         for name in ("disk_write", "disk_read"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _seconds(getattr(self, name), name))
         object.__setattr__(self, "recordings", _recordings(self.recordings))
         object.__setattr__(self, "snapshot", as_bytes(self.snapshot, "snapshot"))
+        object.__setattr__(self, "standing", as_bytes(self.standing, "standing"))
         if self.reads not in ("nothing", "state", "tape"):
             raise BadValue(f'reads={self.reads!r} is unknown. Pass "nothing", "state" or "tape".')
         if not self.recordings and self.reads != "nothing":
@@ -138,6 +147,8 @@ class Costs:
             else {name: getattr(window, name) for name in window.__slots__},
             "disk_write": self.disk_write,
             "disk_read": self.disk_read,
+            "tape_copy": self.tape_copy,
+            "standing": self.standing,
         }
 
     @classmethod

@@ -1,13 +1,16 @@
 """Bounded places for snapshots: RAM, disk; the contract that third-party tiers fulfil."""
 
+from ._arena import Arena
 from ._background import Background
 from ._contract import ArraySpec, Tier, specs_of, state_bytes
 from ._disk import DiskPool
 from ._encoded import Encoded, Loss, measure_encoder
 from ._encoders import Encoder, Int16, Raw, Zfp, Zstd
 from ._files import Files
+from ._ram import RamPool
 
 __all__ = [
+    "Arena",
     "ArraySpec",
     "Background",
     "DiskPool",
@@ -16,6 +19,7 @@ __all__ = [
     "Files",
     "Int16",
     "Loss",
+    "RamPool",
     "Raw",
     "Tier",
     "Zfp",

@@ -1,0 +1,218 @@
+"""Measuring what a step of a problem costs, politely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from ..errors import LawBroken
+from ..planning import Costs, Recording
+from ..problem import Array, Problem, Window
+from ._progress import Spinner, spinner
+from ._protocol import require_problem
+
+__all__ = ["measure"]
+
+_LEAST_SECONDS = 5.0  # promise 9: at most 5% of one forward run or 5 s, whichever is larger
+_SHARE = 0.05
+_RECORDED_BYTES = 64 * 2**20  # recorded steps held while measuring, at most, or one step
+
+
+def measure(problem: Problem, *, effort: float = 1.0, progress: bool = True) -> Costs:
+    """Measure what a step of a problem costs, in processor seconds and bytes.
+
+    Runs a few steps forward, recording and backward from step 0, copies a few states, and
+    leaves the problem as after ``begin()``. Takes at most 5% of one forward run or 5 s,
+    whichever is larger, and usually less than a second.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem; ``begin()`` is called first and last.
+    effort : float
+        Seconds to spend on each of the three verbs, where the limit allows.
+    progress : bool
+        Show on a terminal that measuring is at work.
+
+    Raises
+    ------
+    WrongType
+        The object lacks a method of the protocol.
+    LawBroken
+        A call returned something it should not.
+    """
+    require_problem(problem)
+    with spinner("measuring one step", enabled=progress) as shown:
+        return _Stopwatch(problem, effort, shown).costs()
+
+
+class _Stopwatch:
+    """Times the verbs of one problem."""
+
+    def __init__(self, problem: Problem, effort: float, shown: Spinner) -> None:
+        self.problem = problem
+        self.effort = effort
+        self.shown = shown
+        self.at = 0
+        window: Callable[[], Window] | None = getattr(problem, "window", None)
+        self.reserve: Callable[[int], None] | None = getattr(problem, "reserve", None)
+        self.frame = window() if window is not None else None
+        self.held = 1
+        if self.frame is not None:
+            most = _RECORDED_BYTES // max(self.frame.step_bytes, 1)
+            self.held = max(1, min(8, most, problem.steps, self.frame.max_steps or 8))
+
+    def costs(self) -> Costs:
+        problem = self.problem
+        reads = problem.reads
+        if self.reserve is not None and reads != "nothing":
+            self.reserve(self.held)
+        problem.begin()
+        snapshot = sum(a.nbytes for a in problem.state(0))
+        self._warm_up()
+        advance = self._advance()
+        self.shown.update("measuring the reverse")
+        record, reverse, left, tape_copy = self._record_and_reverse()
+        write, read = self._copies()
+        problem.begin()
+        recordings: tuple[Recording, ...] = ()
+        frame, standing = self.frame, 0
+        if reads != "nothing":
+            seconds = max(record + reverse, advance)
+            transient = frame.transient_bytes if frame is not None else 0
+            recordings = (Recording(seconds, left, left + transient),)
+            if frame is not None and hasattr(problem, "tape"):
+                standing = frame.nbytes(1)
+                recordings = (Recording(seconds, left),)
+            elif frame is not None and frame.survives_advance:
+                standing = frame.nbytes(0) - transient
+        return Costs(
+            advance=advance,
+            recordings=recordings,
+            snapshot=snapshot,
+            write=write,
+            read=read,
+            reverse=reverse,
+            reads=reads,
+            window=frame,
+            tape_copy=tape_copy,
+            standing=standing,
+        )
+
+    def _warm_up(self) -> None:
+        """Run everything once: first calls compile, allocate and fault pages in."""
+        problem = self.problem
+        self._run(problem.advance, "advance", 1)
+        problem.begin()
+        self.at = 0
+        if problem.reads != "nothing":
+            self._run(problem.record, "record", min(self.held, problem.steps))
+            self._reverse(self.held)
+        self._begin_again()
+
+    def _advance(self) -> float:
+        """Return the median seconds of a forward step over growing ranges."""
+        problem, steps = self.problem, self.problem.steps
+        samples: list[tuple[float, int]] = []
+        count, spent, ran = 1, 0.0, 0
+        limit = self.effort
+        while spent < limit:
+            if self.at + count > steps:
+                self._begin_again()
+                count = min(count, steps)
+            began = process_time(), perf_counter()
+            self._run(problem.advance, "advance", count)
+            cpu, wall = process_time() - began[0], perf_counter() - began[1]
+            samples.append((cpu / count, count))
+            spent += wall
+            ran += count
+            limit = min(self.effort, max(_LEAST_SECONDS, _SHARE * steps * wall / count) / 4)
+            if wall < limit / 20:
+                count *= 2
+            if len(samples) > 200:
+                break
+        largest = max(n for _, n in samples)
+        return median(s for s, n in samples if n >= largest / 2)
+
+    def _record_and_reverse(self) -> tuple[float, float, int, float]:
+        """Return seconds to record and reverse a step, bytes left, seconds to move a tape."""
+        problem = self.problem
+        held = min(self.held, problem.steps)
+        tape: Callable[[int, int], Sequence[Array]] | None = getattr(problem, "tape", None)
+        recorded: list[float] = []
+        reversed_: list[float] = []
+        copies: list[float] = [0.0]
+        left = self.frame.step_bytes if self.frame is not None else 0
+        spent = 0.0
+        while spent < self.effort and len(recorded) < 200:
+            if self.at + held > problem.steps:
+                self._begin_again()
+            began = perf_counter()
+            if problem.reads != "nothing":
+                t0 = process_time()
+                self._run(problem.record, "record", held)
+                recorded.append((process_time() - t0) / held)
+            if tape is not None:
+                arrays = tape(self.at - 1, self.at)
+                left = sum(a.nbytes for a in arrays)
+                copies.append(_copy_seconds(arrays))
+            t0 = process_time()
+            self._reverse(held)
+            reversed_.append((process_time() - t0) / held)
+            spent += perf_counter() - began
+            if problem.reads == "nothing":
+                recorded.append(0.0)
+            if self.problem.reads == "nothing" or len(recorded) == 1:
+                self._begin_again()
+        return median(recorded), median(reversed_), left, median(copies)
+
+    def _copies(self) -> tuple[float, float]:
+        """Return the seconds of saving and of loading a state in main memory."""
+        arrays = self.problem.state(self.at)
+        if not sum(a.nbytes for a in arrays):
+            return 0.0, 0.0
+        both = _copy_seconds(arrays)
+        return both / 2, both / 2
+
+    def _run(self, verb: Callable[..., int], name: str, count: int) -> None:
+        start, stop = self.at, self.at + count
+        while start < stop:
+            reached: Any = verb(start, stop, replay=False)
+            if not isinstance(reached, int) or not start < reached <= stop:
+                raise LawBroken(
+                    "reach",
+                    f"{type(self.problem).__name__}.{name}({start}, {stop}) returned {reached!r} "
+                    "and not the step reached. Return the step at which the state is.",
+                )
+            start = reached
+        self.at = stop
+
+    def _reverse(self, count: int) -> None:
+        if self.problem.reads == "nothing":
+            count = min(count, self.problem.steps)
+            self.problem.reverse(0, count)
+            return
+        self.problem.reverse(self.at - min(count, self.at), self.at)
+
+    def _begin_again(self) -> None:
+        self.problem.begin()
+        self.at = 0
+
+
+def _copy_seconds(arrays: Sequence[Array]) -> float:
+    """Return the seconds of copying arrays out and back in."""
+    kept = [np.empty(a.shape, a.dtype) for a in arrays]
+    samples: list[float] = []
+    for attempt in range(6):
+        began = process_time()
+        for here, there in zip(kept, arrays, strict=True):
+            np.copyto(here, there, casting="no")
+        for here, there in zip(arrays, kept, strict=True):
+            np.copyto(here, there, casting="no")
+        if attempt:  # the first one faults the pages in
+            samples.append(process_time() - began)
+    return median(samples)

@@ -1,0 +1,120 @@
+"""What a run took, beside what was predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import BadValue
+from ..planning import Plan
+
+__all__ = ["RunRecord", "Verb"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """The time one kind of action took.
+
+    Attributes
+    ----------
+    name : str
+        ``"advance"``, ``"record"``, ``"save"``, ``"load"``, ``"turn"`` or ``"reverse"``.
+    count : int
+        Steps, or snapshots copied.
+    seconds : float
+        Wall time measured.
+    predicted : float
+        Time predicted; recording and reversing are predicted together, under ``"record"``,
+        unless the costs know the reverse alone.
+    """
+
+    name: str
+    count: int
+    seconds: float
+    predicted: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What one gradient took: time, bytes, counts, and why.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was played, and its prediction.
+    cpu_seconds, wall_seconds : float
+        Time of the run: of the process's processors, and of the clock on the wall.
+    peak_bytes : int
+        Own accounting: bytes allocated for snapshots, recordings, windows and staging.
+    resident_growth : int or None
+        How far the process's peak resident set rose during the run, where the system tells.
+    advances, records, reverses, writes, reads : int
+        Steps and snapshots.
+    verbs : tuple of Verb
+        Time by kind of action.
+    own_seconds : float
+        Wall time outside the problem and the tiers' copies: adjourn's own.
+    fallbacks : tuple of str
+        What did not go the planned way, in words; empty in a plain run.
+    """
+
+    plan: Plan
+    cpu_seconds: float
+    wall_seconds: float
+    peak_bytes: int
+    resident_growth: int | None
+    advances: int
+    records: int
+    reverses: int
+    writes: int
+    reads: int
+    verbs: tuple[Verb, ...]
+    own_seconds: float
+    fallbacks: tuple[str, ...] = ()
+
+    @property
+    def forward_steps(self) -> int:
+        """Forward steps of either kind."""
+        return self.advances + self.records
+
+    @property
+    def recomputed_steps(self) -> int:
+        """Forward steps beyond those of one plain run."""
+        return self.forward_steps - self.plan.steps
+
+    @property
+    def predicted_seconds(self) -> float:
+        """What the plan predicted."""
+        return self.plan.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as a JSON value; `RunRecord.from_json` is the way back."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        values["schema"] = SCHEMA
+        values["plan"] = self.plan.to_json()
+        values["verbs"] = [[v.name, v.count, v.seconds, v.predicted] for v in self.verbs]
+        values["fallbacks"] = list(self.fallbacks)
+        return values
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> RunRecord:
+        """Return the record that `to_json` wrote.
+
+        Raises
+        ------
+        BadValue
+            The value was written under another schema, or is no record.
+        """
+        values = dict(value)
+        schema = values.pop("schema", None)
+        if schema != SCHEMA:
+            raise BadValue(
+                f"the run record has schema {schema!r}, and this version reads {SCHEMA}. Use the "
+                "version that wrote it."
+            )
+        values["plan"] = Plan.from_json(values["plan"])
+        values["verbs"] = tuple(Verb(*v) for v in values["verbs"])
+        values["fallbacks"] = tuple(values["fallbacks"])
+        return cls(**values)

@@ -1,0 +1,247 @@
+"""From a problem and a budget to an exact gradient and a record of what it took."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter, process_time
+
+from ..errors import BadValue, WrongType
+from ..planning import Costs, Plan, plan, plan_schedule
+from ..problem import Problem
+from ..schedules import Schedule
+from ..tiers import Arena, DiskPool, RamPool, Tier, specs_of, state_bytes
+from ._executor import Executor, Journal
+from ._measure import measure
+from ._progress import progress_bar
+from ._protocol import require_problem
+from ._record import RunRecord, Verb
+
+__all__ = ["Stage", "play", "run", "set_up"]
+
+_STRIDE_SECONDS = 0.25
+
+
+def run(
+    problem: Problem,
+    plan: Plan | Schedule | None = None,
+    *,
+    budget: int | str | None = None,
+    disk: int | str | None = None,
+    costs: Costs | None = None,
+    progress: bool = True,
+) -> RunRecord:
+    """Compute the gradient of a problem within a budget; the problem then holds it.
+
+    Measures the problem unless a plan or costs are given, plans, and plays the plan. A second
+    run with the same object starts afresh.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to reverse.
+    plan : Plan or Schedule, optional
+        Made before; otherwise ``budget`` is needed.
+    budget : int or str, optional
+        Bytes for snapshots, recorded steps, transients and staging, such as ``"2 GiB"``.
+    disk : int or str, optional
+        Bytes of disk for further snapshots.
+    costs : Costs, optional
+        Measured before.
+    progress : bool
+        Show a bar on a terminal (needs the ``progress`` extra).
+
+    Returns
+    -------
+    RunRecord
+        Predicted and measured time and bytes, counts, and reasons.
+
+    Raises
+    ------
+    BudgetTooSmall
+        No plan fits.
+    ProblemFailed
+        The problem raised; its exception is the cause, and everything held was released.
+    LawBroken
+        The problem did not do what the protocol promises.
+    """
+    require_problem(problem)
+    made = make_plan(problem, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+    stage = set_up(problem, made)
+    try:
+        return play(problem, stage, made.schedule, progress=progress)
+    finally:
+        stage.close()
+
+
+def make_plan(
+    problem: Problem,
+    made: Plan | Schedule | None,
+    *,
+    budget: int | str | None,
+    disk: int | str | None,
+    costs: Costs | None,
+    progress: bool,
+) -> Plan:
+    """Return the plan to play: the one given, or one for the budget."""
+    if made is None:
+        if budget is None:
+            raise BadValue('neither a plan nor a budget is given. Pass budget="2 GiB", or a plan.')
+        costs = measure(problem, progress=progress) if costs is None else costs
+        return plan(problem.steps, costs, budget, disk)
+    if isinstance(made, Schedule):
+        costs = measure(problem, progress=progress) if costs is None else costs
+        made = plan_schedule(made, costs)
+    elif not isinstance(made, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"plan={made!r} is neither a Plan nor a Schedule. Pass adjourn.plan(...).")
+    if budget is not None:
+        raise BadValue("a plan and a budget are given. Pass one: a plan was made for its budget.")
+    if made.steps != problem.steps:
+        raise BadValue(
+            f"the plan is for {made.steps} steps, and the problem has {problem.steps}. Make a "
+            "plan for this problem."
+        )
+    return made
+
+
+@dataclass(slots=True)
+class Stage:
+    """The open tiers of one run, and the bytes of main memory they take."""
+
+    plan: Plan
+    tiers: Sequence[Tier]
+    tapes: Arena | None
+    frame_bytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated in main memory, the problem's window included."""
+        return self.frame_bytes + sum(tier.nbytes for tier in self.tiers)
+
+    def close(self) -> None:
+        """Release every tier."""
+        for tier in self.tiers:
+            tier.close()
+
+
+def set_up(problem: Problem, made: Plan) -> Stage:
+    """Reserve the window, begin the problem and open the tiers.
+
+    Raises
+    ------
+    BadValue
+        The plan was made for states or windows of another size.
+    """
+    schedule, costs = made.schedule, made.costs
+    counts = schedule.counts
+    anywhere = schedule.reversal == "tape"
+    moved = anywhere and hasattr(problem, "tape")
+    recorded = 1 if moved else counts.recorded
+    reserve = getattr(problem, "reserve", None)
+    if reserve is not None and recorded:
+        reserve(recorded)
+    problem.begin()
+    specs = specs_of(problem.state(0))
+    if state_bytes(specs) != costs.snapshot:
+        raise BadValue(
+            f"the plan was made for states of {costs.snapshot} bytes, and this problem's take "
+            f"{state_bytes(specs)}. Measure the problem and plan again."
+        )
+    window = getattr(problem, "window", None)
+    frame = window() if window is not None else None
+    frame_bytes = frame.nbytes(recorded) if frame is not None and recorded else 0
+    tapes: Arena | None = None
+    if moved:
+        tapes = Arena(max(made.peak_bytes - frame_bytes, 0))
+        memory: Tier = tapes
+    else:
+        memory = RamPool()
+    tiers: list[Tier] = [memory]
+    tiers += [DiskPool() for _ in schedule.limits[1:]]
+    stage = Stage(made, tiers, tapes, frame_bytes)
+    try:
+        for tier, slots in zip(tiers, counts.snapshots, strict=True):
+            tier.open(specs, slots)
+    except BaseException:
+        stage.close()
+        raise
+    return stage
+
+
+def play(
+    problem: Problem,
+    stage: Stage,
+    schedule: Schedule,
+    *,
+    journal: Journal | None = None,
+    progress: bool = True,
+    far: int = 0,
+) -> RunRecord:
+    """Play a schedule on a stage that is set up, and return the record."""
+    made, costs = stage.plan, stage.plan.costs
+    counts = schedule.counts
+    forward = costs.advance
+    reverse = costs.reverse
+    total = counts.advances * forward + counts.records * forward + counts.reverses * reverse
+    resident = _resident()
+    began = process_time(), perf_counter()
+    with progress_bar("gradient", total, forward, reverse, enabled=progress) as bar:
+        executor = Executor(
+            problem,
+            stage.tiers,
+            tapes=stage.tapes,
+            stride=int(_STRIDE_SECONDS / forward) if forward else 2**62,
+            progress=bar,
+            journal=journal,
+            far=far,
+        )
+        executor.play(schedule)
+    wall = perf_counter() - began[1]
+    cpu = process_time() - began[0]
+    grown = _resident()
+    steps, seconds = executor.steps, executor.seconds
+    return RunRecord(
+        plan=made,
+        cpu_seconds=cpu,
+        wall_seconds=wall,
+        peak_bytes=stage.nbytes,
+        resident_growth=None if grown is None or resident is None else grown - resident,
+        advances=steps["advance"],
+        records=steps["record"],
+        reverses=steps["reverse"],
+        writes=steps["save"],
+        reads=steps["load"],
+        verbs=tuple(
+            Verb(name, steps[name], seconds[name], predicted)
+            for name, predicted in _predicted(made, schedule).items()
+        ),
+        own_seconds=max(wall - sum(seconds.values()), 0.0),
+    )
+
+
+def _predicted(made: Plan, schedule: Schedule) -> dict[str, float]:
+    """Return the predicted seconds of each kind of action."""
+    costs, counts = made.costs, schedule.counts
+    record = costs.recordings[0].seconds if costs.recordings else 0.0
+    moved = costs.tape_copy / 2 if schedule.reversal == "tape" else 0.0
+    save = load = 0.0
+    for tier, (writes, reads) in enumerate(zip(counts.writes, counts.reads, strict=True)):
+        save += writes * costs.write_seconds(tier) if writes else 0.0
+        load += reads * costs.read_seconds(tier) if reads else 0.0
+    return {
+        "advance": counts.advances * costs.advance,
+        "record": counts.records * (max(record - costs.reverse, 0.0) + moved),
+        "save": save,
+        "load": load,
+        "turn": 0.0,
+        "reverse": counts.reverses * (costs.reverse + moved),
+    }
+
+
+def _resident() -> int | None:
+    """Return the peak resident set of this process in bytes."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,88 @@
+"""Snapshots in main memory: preallocated slots, one copy per save and load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import BadValue
+from ..problem import Array, Clock
+from ._contract import ArraySpec, state_bytes
+
+__all__ = ["RamPool"]
+
+
+class RamPool:
+    """A tier of equal slots in main memory, freed in any order.
+
+    Memory: ``slots`` states, allocated by `open` and released by `close`. A save or load is one
+    copy of each array, whatever its strides.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[list[Array]] = []
+        self._free: list[int] = []
+        self._kept: dict[int, tuple[int, Clock]] = {}
+        self._nbytes = 0
+
+    @property
+    def name(self) -> str:
+        """The name for reports."""
+        return "ram"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self._nbytes
+
+    def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
+        """Allocate ``slots`` slots for arrays such as ``specs``."""
+        self.close()
+        self._slots = [[np.empty(s.shape, s.dtype) for s in specs] for _ in range(slots)]
+        self._free = list(range(slots))[::-1]
+        self._nbytes = slots * state_bytes(specs)
+
+    def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
+        """Copy the state at ``step`` into a free slot."""
+        if not self._free:
+            raise BadValue(
+                f"snapshot {step} was to be saved, and all {len(self._slots)} slots are taken. "
+                "Drop a snapshot first, or open the pool with more slots."
+            )
+        slot = self._free.pop()
+        for kept, live in zip(self._slots[slot], arrays, strict=True):
+            np.copyto(kept, live, casting="no")
+        self._kept[step] = (slot, clock)
+
+    def load(self, step: int, arrays: Sequence[Array]) -> Clock:
+        """Copy the snapshot of ``step`` into ``arrays``; return the clock kept with it."""
+        slot, clock = self._find(step)
+        for live, kept in zip(arrays, self._slots[slot], strict=True):
+            np.copyto(live, kept, casting="no")
+        return clock
+
+    def drop(self, step: int) -> None:
+        """Free the slot of ``step``."""
+        slot, _ = self._find(step)
+        del self._kept[step]
+        self._free.append(slot)
+
+    def held(self) -> Sequence[int]:
+        """Return the steps held."""
+        return list(self._kept)
+
+    def close(self) -> None:
+        """Release all slots."""
+        self._slots = []
+        self._free = []
+        self._kept = {}
+        self._nbytes = 0
+
+    def _find(self, step: int) -> tuple[int, Clock]:
+        try:
+            return self._kept[step]
+        except KeyError:
+            raise BadValue(
+                f"snapshot {step} was asked for, and {sorted(self._kept)} are held."
+            ) from None
