@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "AdjournError",
+    "BadFile",
     "BadValue",
     "BudgetTooSmall",
     "CorruptSnapshot",
@@ -143,3 +144,7 @@ class WrongLedger(AdjournError, ValueError):
 
 class NotFinite(AdjournError, ArithmeticError):
     """A simulation left the finite numbers; the message names the field and the step."""
+
+
+class BadFile(AdjournError, OSError):
+    """A file is missing, or does not hold what it should; the message names it."""

@@ -105,31 +105,14 @@ class Acoustic:
         layer = as_count(absorbing, "absorbing", least=0)
         self.grid = Grid(model.shape, spacings(spacing, model.ndim), layer)
         self.frequency = positive(frequency, "frequency", "Hz")
-        fastest, slowest = float(model.max()), float(model.min())
-        limit = largest_dt(self.grid, fastest)
+        limit = largest_dt(self.grid, float(model.max()))
         self.dt = _MARGIN * limit if dt is None else positive(dt, "dt", "s")
-        sources = Points(self.grid, source, "source", self.dtype)
         places = Points(self.grid, receivers, "receivers", self.dtype)
-        series = time_function(
-            wavelet,
-            self.grid,
-            steps=self.steps,
-            sources=sources.count,
-            dt=self.dt,
-            frequency=self.frequency,
-            slowest=slowest,
-            dtype=self.dtype,
-        )
         self.scheme = Scheme(
-            self.grid,
-            dt=self.dt,
-            fastest=fastest,
-            source=sources,
-            receivers=places,
-            wavelet=series,
-            dtype=self.dtype,
+            self.grid, dt=self.dt, fastest=float(model.max()), receivers=places, dtype=self.dtype
         )
-        self.set_velocity(model)
+        self.velocity: Array = model.astype(self.dtype)
+        self.set_source(source, wavelet)
 
         self._wave = Field(self.scheme)
         self._adjoint = Field(self.scheme)
@@ -159,8 +142,37 @@ class Acoustic:
                 f"velocity has shape {model.shape}; the problem has {self.grid.shape}. "
                 "Pass a velocity of that shape, or make a new problem."
             )
+        model = model.astype(self.dtype)
         self.scheme.set_velocity(model)
-        self.velocity: Array = model.astype(self.dtype)
+        self.velocity = model
+
+    def set_source(self, source: ArrayLike, wavelet: ArrayLike | None = None) -> None:
+        """Move the source, for the next shot; `begin` anew afterwards.
+
+        Parameters
+        ----------
+        source : array_like, shape (dimensions,) or (count, dimensions)
+            Positions in m, as in the constructor.
+        wavelet : array_like, shape (steps,) or (steps, count), optional
+            The time function; by default the Ricker wavelet of ``frequency``.
+
+        Raises
+        ------
+        BadValue
+            A position outside the model, or a wavelet of another shape.
+        """
+        sources = Points(self.grid, source, "source", self.dtype)
+        series = time_function(
+            wavelet,
+            self.grid,
+            steps=self.steps,
+            sources=sources.count,
+            dt=self.dt,
+            frequency=self.frequency,
+            slowest=float(self.velocity.min()),
+            dtype=self.dtype,
+        )
+        self.scheme.set_source(sources, series, self.velocity)
 
     def set_observed(self, observed: ArrayLike) -> None:
         """Replace the data, shape (steps, receivers).

@@ -45,10 +45,8 @@ class Scheme:
         Time step, in s.
     fastest : float
         The velocity (km/s) that the damping layer is made for.
-    source, receivers : Points
-        Where waves are excited and read.
-    wavelet : ndarray, shape (steps, sources)
-        The time function of each source.
+    receivers : Points
+        Where waves are read.
     dtype : dtype
         The type of every field.
     """
@@ -59,26 +57,27 @@ class Scheme:
         *,
         dt: float,
         fastest: float,
-        source: Points,
         receivers: Points,
-        wavelet: Array,
         dtype: np.dtype[np.generic],
     ):
         self.grid = grid
         self.dt = dt
         self.dtype = dtype
-        self.source = source
         self.receivers = receivers
-        self.wavelet = wavelet
         self.stencil = Stencil(grid, dtype)
         self._eta = 0.5 * dt * grid.damping_rate(1000.0 * fastest)
         self.stencil.damping[:] = ((1.0 - self._eta) / (1.0 + self._eta)).ravel()
         self._receiver_image: Array = (receivers.weight / OUTER).astype(dtype)
-        self.source_gain: Array = np.zeros_like(source.weight)
         self._receiver_gain: Array = np.zeros_like(receivers.weight)
 
+    def set_source(self, source: Points, wavelet: Array, model: Array) -> None:
+        """Excite waves at other points, in a model in km/s, with a wavelet (steps, sources)."""
+        self.source = source
+        self.wavelet = wavelet
+        self.set_velocity(model)
+
     def set_velocity(self, model: Array) -> None:
-        """Compute the gains for a model in km/s.
+        """Compute the gains for a model in km/s, of any float type.
 
         Raises
         ------
@@ -92,10 +91,11 @@ class Scheme:
                 f"dt={self.dt:.3g} s is unstable: the fastest velocity is {fastest:.4g} km/s, "
                 f"which allows {limit:.3g} s. Pass dt={0.95 * limit:.2g} or less."
             )
-        courant = 1000.0 * self.dt / self.grid.spacing[0] * self.grid.extend(model, 0.0)
+        cells_per_step = 1000.0 * self.dt / self.grid.spacing[0]
+        courant = cells_per_step * self.grid.extend(model.astype(np.float64), 0.0)
         gain: Array = (courant**2 / (1.0 + self._eta)).ravel()
         self.stencil.gain[:] = OUTER * gain
-        self.source_gain[:] = gain[self.source.index] * self.source.weight
+        self.source_gain: Array = (gain[self.source.index] * self.source.weight).astype(self.dtype)
         self._receiver_gain[:] = gain[self.receivers.index] * self.receivers.weight
 
     def forward(self, field: Field, step: int) -> None:
