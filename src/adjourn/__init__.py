@@ -1,23 +1,32 @@
-"""Exact gradients of long simulations inside a memory budget stated in bytes."""
+"""Exact gradients of long simulations inside a memory budget stated in bytes.
 
-from .checker import Check, check
-from .errors import (
-    AdjournError,
-    BadValue,
-    BudgetTooSmall,
-    CorruptSnapshot,
-    DiskFull,
-    LawBroken,
-    MissingExtra,
-    NotSupported,
-    ProblemFailed,
-    ScheduleError,
-    WrongType,
-)
-from .planning import Candidate, Costs, Plan, Recording, plan
-from .problem import Problem, Window
-from .running import RunRecord, measure, run
-from .schedules import Schedule, revolve, segments, store_all, store_nothing, window
+Names are imported when they are first used, so that ``import adjourn`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .checker import Check, check
+    from .errors import (
+        AdjournError,
+        BadValue,
+        BudgetTooSmall,
+        CorruptSnapshot,
+        DiskFull,
+        LawBroken,
+        MissingExtra,
+        NotSupported,
+        ProblemFailed,
+        ScheduleError,
+        WrongType,
+    )
+    from .planning import Candidate, Costs, Plan, Recording, plan
+    from .problem import Problem, Window
+    from .running import RunRecord, measure, run
+    from .schedules import Schedule, revolve, segments, store_all, store_nothing, window
 
 __version__ = "0.1.0"
 
@@ -52,3 +61,30 @@ __all__ = [
     "store_nothing",
     "window",
 ]
+
+_ROOMS = {
+    "checker": "Check check",
+    "errors": "AdjournError BadValue BudgetTooSmall CorruptSnapshot DiskFull LawBroken "
+    "MissingExtra NotSupported ProblemFailed ScheduleError WrongType",
+    "planning": "Candidate Costs Plan Recording plan",
+    "problem": "Problem Window",
+    "running": "RunRecord measure run",
+    "schedules": "Schedule revolve segments store_all store_nothing window",
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_SUBMODULES = ("calltree", "models", "schedules", "testing", "tiers")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
+    room = _ROOM_OF.get(name)
+    if room is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{room}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_SUBMODULES, "__version__"})
