@@ -1,5 +1,6 @@
 """Tests and conformance suites that a user's problems and tiers can be put to."""
 
+from ._bitwise import bitwise_test
 from ._calculus import Taylor, dot_product_test, taylor_test
 from ._law import Law
 from ._reproducible import Reproducibility, reproducible
@@ -13,6 +14,7 @@ __all__ = [
     "Reproducibility",
     "Taylor",
     "TierSuite",
+    "bitwise_test",
     "check_laws",
     "dot_product_test",
     "reproducible",
