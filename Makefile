@@ -1,0 +1,60 @@
+# `make demo` and `make test` need only Python 3.11 or later and make: each makes the
+# environment it needs in .venv. Remove .venv to start over.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# PyTorch's version is pinned: other releases pull gigabytes of CUDA packages.
+EXTRAS := progress,devito,jax,segy,schedules,zfp,zstd,docs
+
+.PHONY: help demo test lint types docs doctest nightly bench clean
+
+help:
+	@echo "make demo     an acoustic gradient under a budget, checked bit for bit, with a report"
+	@echo "make test     all tests, in an environment of their own"
+	@echo "make lint     ruff, codespell;  make types  pyright;  make docs  the documentation"
+	@echo "make nightly  long random searches;  make bench  benchmarks against peers"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.core: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[progress,segy]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --group test --editable ".[$(EXTRAS)]"
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group lint
+	@touch $@
+
+demo: $(VENV)/.core
+	OMP_NUM_THREADS=1 $(BIN)/adjourn demo $(DEMO)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not nightly" $(PYTEST)
+
+nightly: $(VENV)/.test
+	ADJOURN_PROFILE=nightly $(BIN)/python -m pytest $(PYTEST)
+
+doctest: $(VENV)/.test
+	$(BIN)/python -m pytest --doctest-modules src/adjourn --ignore=src/adjourn/devito --ignore=src/adjourn/mpi.py
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell src tests docs benchmarks examples README.md
+
+types: $(VENV)/.lint
+	$(BIN)/pyright
+
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.test
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .hypothesis .ruff_cache
