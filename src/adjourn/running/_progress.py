@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 __all__ = ["Bar", "Spinner", "progress_bar", "spinner"]
 
@@ -14,13 +14,13 @@ __all__ = ["Bar", "Spinner", "progress_bar", "spinner"]
 class Spinner(Protocol):
     """Shows that something is at work."""
 
-    def update(self, text: str) -> None:
+    def update(self, status: str) -> object:
         """Change the text shown."""
         ...
 
 
 class _Silent:
-    def update(self, text: str) -> None:
+    def update(self, status: str) -> None:
         """Show nothing."""
 
 
@@ -54,7 +54,7 @@ def _shown(enabled: bool) -> bool:
 
 
 @contextmanager
-def spinner(text: str, *, enabled: bool) -> Iterator[Spinner]:
+def spinner(text: str, *, enabled: bool) -> Generator[Spinner]:
     """Show ``text`` with a spinner on a terminal while the block runs."""
     if not _shown(enabled):
         yield _Silent()
@@ -62,13 +62,13 @@ def spinner(text: str, *, enabled: bool) -> Iterator[Spinner]:
     from rich.console import Console  # noqa: PLC0415  (an extra, imported when it is of use)
 
     with Console(stderr=True).status(text) as status:
-        yield status
+        yield cast("Spinner", status)
 
 
 @contextmanager
 def progress_bar(
     text: str, total: float, forward: float, reverse: float, *, enabled: bool
-) -> Iterator[Bar | None]:
+) -> Generator[Bar | None]:
     """Show a bar of ``total`` predicted seconds on a terminal while the block runs."""
     if not _shown(enabled):
         yield None

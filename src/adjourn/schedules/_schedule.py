@@ -177,6 +177,13 @@ class Schedule(ABC):
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
         return {"family": self.family, **values}
 
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Schedule:
+        """Return the schedule that `to_json` wrote; KeyError for an unknown family."""
+        values = dict(value)
+        family = values.pop("family")
+        return Schedule._families[family]._from_json(values)
+
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Schedule:
         return cls(**values)
@@ -196,6 +203,4 @@ def schedule_from_json(value: dict[str, Any]) -> Schedule:
     KeyError
         The family is not known to this version.
     """
-    values = dict(value)
-    family = values.pop("family")
-    return Schedule._families[family]._from_json(values)
+    return Schedule.from_json(value)
