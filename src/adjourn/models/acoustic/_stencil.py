@@ -27,7 +27,7 @@ OUTER = _WEIGHTS[3]
 STEEPEST = -CENTRE + 2 * sum(abs(w) for w in _WEIGHTS)
 """The largest eigenvalue of minus the second difference, at the shortest wave."""
 
-_BLOCK_BYTES = 1 << 17  # a block, its neighbours and the two scratch runs stay in cache
+_BLOCK_BYTES = 1 << 18  # a block, its neighbours and the two scratch runs stay in cache
 
 
 class Levels:
