@@ -19,6 +19,7 @@ __all__ = ["measure"]
 
 _LEAST_SECONDS = 5.0  # promise 9: at most 5% of one forward run or 5 s, whichever is larger
 _SHARE = 0.05
+_COLD_BYTES = 64 * 2**20  # more than processor caches hold
 _RECORDED_BYTES = 64 * 2**20  # recorded steps held while measuring, at most, or one step
 
 
@@ -145,7 +146,7 @@ class _Stopwatch:
         tape: Callable[[int, int], Sequence[Array]] | None = getattr(problem, "tape", None)
         recorded: list[float] = []
         reversed_: list[float] = []
-        copies: list[float] = [0.0]
+        copies: list[float] = []
         left = self.frame.step_bytes if self.frame is not None else 0
         spent = 0.0
         while spent < self.effort and len(recorded) < 200:
@@ -159,7 +160,7 @@ class _Stopwatch:
             if tape is not None:
                 arrays = tape(self.at - 1, self.at)
                 left = sum(a.nbytes for a in arrays)
-                copies.append(_copy_seconds(arrays))
+                copies.append(sum(_copy_seconds(arrays)) if len(copies) < 3 else copies[-1])
             t0 = process_time()
             self._reverse(held)
             reversed_.append((process_time() - t0) / held)
@@ -168,15 +169,14 @@ class _Stopwatch:
                 recorded.append(0.0)
             if self.problem.reads == "nothing" or len(recorded) == 1:
                 self._begin_again()
-        return median(recorded), median(reversed_), left, median(copies)
+        return median(recorded), median(reversed_), left, median(copies) if copies else 0.0
 
     def _copies(self) -> tuple[float, float]:
         """Return the seconds of saving and of loading a state in main memory."""
         arrays = self.problem.state(self.at)
         if not sum(a.nbytes for a in arrays):
             return 0.0, 0.0
-        both = _copy_seconds(arrays)
-        return both / 2, both / 2
+        return _copy_seconds(arrays)
 
     def _run(self, verb: Callable[..., int], name: str, count: int) -> None:
         start, stop = self.at, self.at + count
@@ -203,16 +203,22 @@ class _Stopwatch:
         self.at = 0
 
 
-def _copy_seconds(arrays: Sequence[Array]) -> float:
-    """Return the seconds of copying arrays out and back in."""
-    kept = [np.empty(a.shape, a.dtype) for a in arrays]
-    samples: list[float] = []
-    for attempt in range(6):
-        began = process_time()
-        for here, there in zip(kept, arrays, strict=True):
-            np.copyto(here, there, casting="no")
-        for here, there in zip(arrays, kept, strict=True):
-            np.copyto(here, there, casting="no")
-        if attempt:  # the first one faults the pages in
-            samples.append(process_time() - began)
-    return median(samples)
+def _copy_seconds(arrays: Sequence[Array]) -> tuple[float, float]:
+    """Return the seconds of copying arrays out, and back in.
+
+    The copies go round so many buffers that each is out of the processor's caches when its turn
+    comes, as a slot is when a run loads it.
+    """
+    nbytes = sum(a.nbytes for a in arrays)
+    rounds = min(max(_COLD_BYTES // max(nbytes, 1), 1), 16)
+    slots = [[np.empty(a.shape, a.dtype) for a in arrays] for _ in range(rounds)]
+    samples: tuple[list[float], list[float]] = ([], [])
+    for attempt in range(3):
+        for out, pairs in ((True, slots), (False, slots)):
+            for slot in pairs:
+                began = process_time()
+                for kept, live in zip(slot, arrays, strict=True):
+                    np.copyto(kept if out else live, live if out else kept, casting="no")
+                if attempt:  # the first round faults the pages in
+                    samples[not out].append(process_time() - began)
+    return median(samples[0]), median(samples[1])
