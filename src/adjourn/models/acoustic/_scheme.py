@@ -65,8 +65,9 @@ class Scheme:
         self.dtype = dtype
         self.receivers = receivers
         self.stencil = Stencil(grid, dtype)
-        self._eta = 0.5 * dt * grid.damping_rate(1000.0 * fastest)
-        self.stencil.damping[:] = ((1.0 - self._eta) / (1.0 + self._eta)).ravel()
+        self._fastest = fastest
+        eta = self._eta()
+        self.stencil.damping[:] = ((1.0 - eta) / (1.0 + eta)).ravel()
         self._receiver_image: Array = (receivers.weight / OUTER).astype(dtype)
         self._receiver_gain: Array = np.zeros_like(receivers.weight)
 
@@ -93,10 +94,13 @@ class Scheme:
             )
         cells_per_step = 1000.0 * self.dt / self.grid.spacing[0]
         courant = cells_per_step * self.grid.extend(model.astype(np.float64), 0.0)
-        gain: Array = (courant**2 / (1.0 + self._eta)).ravel()
+        gain: Array = (courant**2 / (1.0 + self._eta())).ravel()
         self.stencil.gain[:] = OUTER * gain
         self.source_gain: Array = (gain[self.source.index] * self.source.weight).astype(self.dtype)
         self._receiver_gain[:] = gain[self.receivers.index] * self.receivers.weight
+
+    def _eta(self) -> Array:
+        return 0.5 * self.dt * self.grid.damping_rate(1000.0 * self._fastest)
 
     def forward(self, field: Field, step: int) -> None:
         """Take the field from ``step`` to the next, the source acting."""
