@@ -8,9 +8,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ..errors import BadValue
 from ..problem import Array, Clock
 
-__all__ = ["ArraySpec", "Tier", "specs_of", "state_bytes"]
+__all__ = ["ArraySpec", "Tier", "copy_arrays", "specs_of", "state_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,28 @@ def specs_of(arrays: Sequence[Array]) -> tuple[ArraySpec, ...]:
 def state_bytes(specs: Sequence[ArraySpec]) -> int:
     """Return the bytes of one state, arrays packed without gaps."""
     return sum(spec.nbytes for spec in specs)
+
+
+def copy_arrays(into: Sequence[Array], source: Sequence[Array]) -> None:
+    """Copy arrays one for one, bit for bit, whatever their strides.
+
+    Raises
+    ------
+    BadValue
+        The number, a shape or a dtype differs; nothing of the differing array is written.
+    """
+    if len(into) != len(source):
+        raise BadValue(
+            f"{len(source)} arrays were to be copied into {len(into)}. Pass a state of the same "
+            "arrays as the tier was opened for."
+        )
+    for there, here in zip(into, source, strict=True):
+        if there.shape != here.shape or there.dtype != here.dtype:
+            raise BadValue(
+                f"an array {here.dtype}{here.shape} was to be copied into one of "
+                f"{there.dtype}{there.shape}. Every state must have the same shapes and dtypes."
+            )
+        np.copyto(there, here, casting="no")
 
 
 @runtime_checkable

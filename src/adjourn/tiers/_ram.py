@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import BadValue
+from ..errors import BadValue, TierFull
 from ..problem import Array, Clock
-from ._contract import ArraySpec, state_bytes
+from ._contract import ArraySpec, copy_arrays, state_bytes
 
 __all__ = ["RamPool"]
 
@@ -45,21 +45,22 @@ class RamPool:
 
     def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
         """Copy the state at ``step`` into a free slot."""
+        if step in self._kept:
+            raise BadValue(f"snapshot {step} was to be saved, and it is held. Drop it first.")
         if not self._free:
-            raise BadValue(
+            raise TierFull(
                 f"snapshot {step} was to be saved, and all {len(self._slots)} slots are taken. "
                 "Drop a snapshot first, or open the pool with more slots."
             )
-        slot = self._free.pop()
-        for kept, live in zip(self._slots[slot], arrays, strict=True):
-            np.copyto(kept, live, casting="no")
+        slot = self._free[-1]
+        copy_arrays(self._slots[slot], arrays)
+        self._free.pop()
         self._kept[step] = (slot, clock)
 
     def load(self, step: int, arrays: Sequence[Array]) -> Clock:
         """Copy the snapshot of ``step`` into ``arrays``; return the clock kept with it."""
         slot, clock = self._find(step)
-        for live, kept in zip(arrays, self._slots[slot], strict=True):
-            np.copyto(live, kept, casting="no")
+        copy_arrays(arrays, self._slots[slot])
         return clock
 
     def drop(self, step: int) -> None:
