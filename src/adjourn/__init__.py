@@ -12,15 +12,20 @@ if TYPE_CHECKING:
     from .checker import Check, check
     from .errors import (
         AdjournError,
+        BadFile,
         BadValue,
         BudgetTooSmall,
         CorruptSnapshot,
+        DirectoryBusy,
         DiskFull,
         LawBroken,
         MissingExtra,
+        NotFinite,
         NotSupported,
         ProblemFailed,
         ScheduleError,
+        TierFull,
+        WrongLedger,
         WrongType,
     )
     from .planning import Candidate, Costs, Plan, Recording, plan
@@ -32,15 +37,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdjournError",
+    "BadFile",
     "BadValue",
     "BudgetTooSmall",
     "Candidate",
     "Check",
     "CorruptSnapshot",
     "Costs",
+    "DirectoryBusy",
     "DiskFull",
     "LawBroken",
     "MissingExtra",
+    "NotFinite",
     "NotSupported",
     "Plan",
     "Problem",
@@ -49,7 +57,9 @@ __all__ = [
     "RunRecord",
     "Schedule",
     "ScheduleError",
+    "TierFull",
     "Window",
+    "WrongLedger",
     "WrongType",
     "check",
     "measure",
@@ -64,8 +74,9 @@ __all__ = [
 
 _ROOMS = {
     "checker": "Check check",
-    "errors": "AdjournError BadValue BudgetTooSmall CorruptSnapshot DiskFull LawBroken "
-    "MissingExtra NotSupported ProblemFailed ScheduleError WrongType",
+    "errors": "AdjournError BadFile BadValue BudgetTooSmall CorruptSnapshot DirectoryBusy "
+    "DiskFull LawBroken MissingExtra NotFinite NotSupported ProblemFailed "
+    "ScheduleError TierFull WrongLedger WrongType",
     "planning": "Candidate Costs Plan Recording plan",
     "problem": "Problem Window",
     "running": "RunRecord measure run",

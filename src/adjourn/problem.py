@@ -72,17 +72,20 @@ class Problem(Protocol):
     ``window() -> Window``
         The bytes of the recording buffer. Absent: recording is free of bytes.
     ``reserve(steps)``
-        Allocate or rebuild the window for so many steps; called before ``begin``.
+        Allocate or rebuild the window for so many steps, and touch its memory; called before
+        ``begin``, perhaps again.
     ``tape(start, stop) -> Sequence[Array]``
         The arrays that make [start, stop) reversible, just after it was recorded. Recordings
-        may then be moved out and, written back through the same call, be reversed later.
+        may then be moved out and, written back through the same call, be reversed later: for a
+        step not held, the call claims room.
     ``clock(step) -> Mapping[str, float]``
         Scalars kept with a snapshot (time, step size, counters).
     ``loaded(step, clock)``
         Called after a snapshot was written into ``state(step)``; ``clock`` is what was kept,
         or ``{}``.
     ``carried() -> Mapping[str, Array]``
-        Adjoint state, gradient and outputs: what a resumed run needs besides snapshots.
+        Adjoint state, gradient and outputs: what a resumed run needs besides snapshots. The
+        live arrays: a resumed run calls ``begin()`` and writes into them.
 
     Attributes
     ----------
@@ -110,7 +113,8 @@ class Problem(Protocol):
     def state(self, step: int) -> Sequence[Array]:
         """Return views of what restarts the model at ``step``, valid while it is there.
 
-        The arrays have the same shapes and dtypes at every step. A load writes into them.
+        The arrays have the same shapes and dtypes at every step. A load writes into them, and
+        only ever a state that was saved: zeros around a field may be relied on.
         """
         ...
 
@@ -122,7 +126,11 @@ class Problem(Protocol):
         ...
 
     def record(self, start: int, stop: int, *, replay: bool) -> int:
-        """Run as `advance` does, leaving [start, stop) reversible; return the step reached."""
+        """Run as `advance` does, leaving [start, stop) reversible; return the step reached.
+
+        Ranges that adjoin add up, as far as was reserved; where more steps are recorded, the
+        oldest give way.
+        """
         ...
 
     def turn(self) -> None:
@@ -130,5 +138,10 @@ class Problem(Protocol):
         ...
 
     def reverse(self, start: int, stop: int) -> None:
-        """Run the adjoint over [start, stop) from the top, accumulating the gradient."""
+        """Run the adjoint over [start, stop) from the top, accumulating the gradient.
+
+        With ``reads="state"`` and a window without overlap, ``reverse(i, i + 1)`` may follow a
+        load of step i without a recording: the live state is the record. `measure` reverses
+        before any turn, with the adjoint at zero.
+        """
         ...
