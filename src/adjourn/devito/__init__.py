@@ -3,6 +3,7 @@
 Needs Devito and a C compiler. The user's forward and gradient operators stay as they are.
 """
 
+from ._access import Access, time_accesses
 from ._adjoint import Adjoint
 
-__all__ = ["Adjoint"]
+__all__ = ["Access", "Adjoint", "time_accesses"]

@@ -10,7 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import BadValue, NotFinite, ScheduleError, WrongType
+from ..planning import Costs, Plan
 from ..problem import Array, Reads, Window
+from ..running import RunRecord, run
+from ..schedules import Schedule
 from ._build import Operators, build
 
 __all__ = ["Adjoint"]
@@ -111,16 +114,43 @@ class Adjoint:
         self._fields, self._outputs, self._results = parts.fields, parts.outputs, parts.results
         self._factor, self._most = parts.factor, parts.most
         self._seed = seed
+        self._plans: dict[tuple[int | str | None, int | str | None], Plan] = {}
         self._spare: dict[str, Array] = {}
         self._step_bytes = sum(f.step_bytes for f in self._fields)
         self.steps: int = parts.steps
         self.reads: Reads = "tape" if parts.reads_fields else "nothing"
         self.loss: Any = None
+        lines = [f for f in self._fields if f.step_bytes and f.bare_levels]
+        self._bare = min((f.bare_levels for f in lines), default=0) // self._factor
         self._room = 0  # steps the window holds
         self._origin = 0  # step at which the window begins
         self._at: int | None = None  # step of the live state
         self._recorded: tuple[int, int] | None = None
         self._replaying = False
+
+    def run(
+        self,
+        plan: Plan | Schedule | None = None,
+        *,
+        budget: int | str | None = None,
+        disk: int | str | None = None,
+        costs: Costs | None = None,
+        progress: bool = True,
+    ) -> RunRecord:
+        """Compute the gradient within a budget; see `adjourn.run`.
+
+        The first run with a budget measures and plans; further ones, for other shots or models,
+        play the same plan in the same memory.
+        """
+        asked = (budget, disk)
+        if plan is None and costs is None:
+            plan = self._plans.get(asked)
+        if isinstance(plan, Plan):
+            budget = None
+        record = run(self, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+        if budget is not None:
+            self._plans[asked] = record.plan
+        return record
 
     # -- the window
 
@@ -167,7 +197,7 @@ class Adjoint:
     def begin(self) -> None:
         """Go to step 0; zero what the operators write."""
         if not self._room:
-            self.reserve(self._advance_room())
+            self.reserve(self._most or self._advance_room())
         self._redirect(replay=False)
         for array in (*self._outputs.values(), *self._results.values()):
             array[...] = 0
@@ -198,7 +228,9 @@ class Adjoint:
         self._start_from(start)
         self._redirect(replay=replay)
         self._recorded = None
-        room = min(self._room, self._advance_room()) if self._step_bytes else self.steps
+        room = self._advance_room()
+        if self._step_bytes:
+            room = min(room, self._room + self._bare)
         while start < stop:
             if start - self._origin >= room:
                 self._move(start)
@@ -252,7 +284,6 @@ class Adjoint:
                     "are recorded. Record them first, and reverse from the top."
                 )
             self._recorded = (have[0], start)
-            self._at = None
         gradient = self._gradient
         first = gradient.first if start == 0 else max(self._time(start), gradient.first)
         last = self._time(stop) - 1
@@ -282,7 +313,7 @@ class Adjoint:
 
     def _advance_room(self) -> int:
         if not self._step_bytes:
-            return self._most or self.steps
+            return self.steps
         return min(max(_LEAST, math.ceil(_CACHE / self._step_bytes)), self.steps)
 
     def _start_from(self, start: int) -> None:

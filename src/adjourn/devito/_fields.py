@@ -21,6 +21,8 @@ class Field(Protocol):
     name: str
     step_bytes: int
     fixed_bytes: int
+    bare_levels: int
+    """Levels a run that stores nothing would hold: room to advance in that is not counted."""
 
     def reserve(self, steps: int) -> None:
         """Make room for so many recorded steps."""
@@ -74,6 +76,9 @@ class Line:
         The user's symbol. Its data are read once if they are allocated, never written.
     low, high : int
         Live levels at time t are t + low to t + high - 1.
+    bare : int
+        Levels that one forward step touches. A run that stores nothing holds so many; they are
+        allocated beyond the window, not counted, and give plain advances room.
     factor : int
         Steps of time, hence levels, in one recorded step.
     calls : sequence of Call
@@ -81,7 +86,7 @@ class Line:
     """
 
     def __init__(
-        self, function: Any, low: int, high: int, factor: int, calls: Sequence[Call]
+        self, function: Any, low: int, high: int, bare: int, factor: int, calls: Sequence[Call]
     ) -> None:
         self.name = str(function.name)
         self._shape = levels_shape(function)
@@ -92,13 +97,14 @@ class Line:
         self._data = None if function._data is None else np.asarray(function._data)
         self._level_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
         self._factor = factor
+        self.bare_levels = bare
         self.step_bytes = factor * self._level_bytes
         self.fixed_bytes = self._overlap * self._level_bytes
         self._levels: Array = np.empty((0, *self._shape), self._dtype)
         self._first = 0
 
     def reserve(self, steps: int) -> None:
-        count = steps * self._factor + self._overlap
+        count = steps * self._factor + self._overlap + self.bare_levels
         if len(self._levels) != count:
             self._levels = np.empty((0, *self._shape), self._dtype)  # free before allocating
             flat = _aligned(count * self._level_bytes)
@@ -150,7 +156,7 @@ class Sampled:
         self._factor = factor
         self._calls = [call for call in calls if call.takes(self.name)]
         self.step_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
-        self.fixed_bytes = 0
+        self.fixed_bytes = self.bare_levels = 0
         self._levels: Array = np.empty((0, *self._shape), self._dtype)
 
     def reserve(self, steps: int) -> None:
@@ -192,7 +198,7 @@ class Ring:
         self.name = name
         self._levels = np.asarray(data)
         spare = len(self._levels) - (high - low + 1)
-        self.step_bytes = 0
+        self.step_bytes = self.bare_levels = 0
         self.fixed_bytes = max(0, spare) * self._levels[0].nbytes
         self._low, self._high = low, high
         initial = [level.copy() for level in self.live(begin)]
@@ -229,7 +235,7 @@ class Plain:
 
     def __init__(self, name: str, data: Array) -> None:
         self.name = name
-        self.step_bytes = self.fixed_bytes = 0
+        self.step_bytes = self.fixed_bytes = self.bare_levels = 0
         self._data = np.asarray(data)
         self._initial = self._data.copy() if self._data.any() else None
 
