@@ -1,6 +1,8 @@
 """Every schedule family, and the actions they are made of; pure, no arrays, no I/O."""
 
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
+from ._hrevolve import HRevolve, Level, hrevolve
+from ._multistage import Multistage, multistage
 from ._revolve import Revolve, revolve
 from ._rules import Composed, Rule, Use
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
@@ -13,7 +15,10 @@ __all__ = [
     "Composed",
     "Counts",
     "Drop",
+    "HRevolve",
+    "Level",
     "Load",
+    "Multistage",
     "Record",
     "Reversal",
     "Reverse",
@@ -27,6 +32,8 @@ __all__ = [
     "Turn",
     "Use",
     "Window",
+    "hrevolve",
+    "multistage",
     "revolve",
     "schedule_from_json",
     "segments",

@@ -1,0 +1,188 @@
+"""H-Revolve and Disk-Revolve: optimal over several levels of storage (THEORY 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, cast
+
+from .._sizes import as_count
+from ..errors import BadValue, WrongType
+from ..optimum._levels import LevelTable, level_table
+from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save
+from ._binomial import split
+from ._checks import as_cost, refuse_unplannable
+from ._grammar import Body, Part, Planned, grow
+from ._rules import Rule
+from ._schedule import Reversal
+
+__all__ = ["HRevolve", "Level", "hrevolve"]
+
+
+class Level(NamedTuple):
+    """A level of storage: how many snapshots it holds, and what one costs.
+
+    Attributes
+    ----------
+    slots : int or None
+        Snapshots that may be held at once; None for no limit.
+    write, read : float
+        Cost of one write and one read, in the unit of the cost of an advance.
+    """
+
+    slots: int | None
+    write: float = 0.0
+    read: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HRevolve(Planned):
+    """Optimal over any number of levels of storage; made by `hrevolve`."""
+
+    family: ClassVar[str] = "hrevolve"
+    steps: int
+    levels: tuple[Level, ...]
+    advance: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters and plan."""
+        steps = as_count(self.steps, "steps")
+        advance = as_cost(self.advance, "advance", zero=False)
+        levels = as_levels(self.levels)
+        table = _table(steps, levels, advance)
+        free = levels[0].write == levels[0].read == 0 and levels[0].slots is not None
+        rules = compose_levels(table, steps, binomial=free)
+        self._settle(rules, len(levels), steps=steps, levels=levels, advance=advance)
+
+    @property
+    def reversal(self) -> Reversal:
+        """Each step is recorded just before its reverse."""
+        return "retape"
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The slots of each level; what is held at most where there is no limit."""
+        held = self.counts.snapshots
+        return tuple(
+            most if level.slots is None else level.slots
+            for level, most in zip(self.levels, held, strict=True)
+        )
+
+
+def hrevolve(
+    steps: int, levels: Sequence[Level | Sequence[float | None]], advance: float = 1.0
+) -> HRevolve:
+    """Return the optimal schedule for any number of levels of storage.
+
+    The cost of advances, writes and reads together is least among all schedules that keep
+    snapshots in these levels and record each step just before its reverse; recording and
+    reversing cost the same in all of them. Planning takes O(n^2 sum of slots) operations
+    (0.2 s for 4000 steps in 10 + 10 slots) and 16 n (sum of slots) bytes; more than 1 GiB or
+    about two minutes is refused at once. Each snapshot is dropped before its level is asked
+    for more than it holds, and as soon as nothing will read it again.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps, 1 or more.
+    levels : sequence of Level or of (slots, write, read)
+        Fastest level first; its number in the list is its tier. ``slots=None``: no limit.
+    advance : float
+        Cost of one forward step, in the unit of the writes and reads.
+
+    Raises
+    ------
+    BadValue, WrongType
+        A parameter cannot be used, no level has a slot, or planning would not fit in memory.
+
+    References
+    ----------
+    .. [1] J. Herrmann and G. Pallez, "H-Revolve: a framework for adjoint computation on
+       synchronous hierarchical platforms", ACM TOMS 46 (2020), doi 10.1145/3378672.
+
+    Examples
+    --------
+    >>> schedule = hrevolve(100, [Level(5), Level(10, write=2, read=2)])
+    >>> schedule.cost(record=0, write=(0, 2), read=(0, 2))
+    242.0
+    >>> schedule.counts.snapshots
+    (5, 5)
+    """
+    return HRevolve(steps, cast("tuple[Level, ...]", levels), advance)
+
+
+def as_levels(levels: object) -> tuple[Level, ...]:
+    """Return the levels with their numbers checked."""
+    if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
+        raise WrongType(
+            f"levels={levels!r} is no list of levels. "
+            "Pass levels=[(slots, write, read), ...], fastest first."
+        )
+    checked: list[Level] = []
+    for tier, level in enumerate(cast("Sequence[Any]", levels)):
+        parts = cast("Sequence[Any]", level)
+        if isinstance(level, str) or not isinstance(level, Sequence) or not 1 <= len(parts) <= 3:
+            raise WrongType(f"levels[{tier}]={level!r} is no level. Pass (slots, write, read).")
+        slots, write, read = Level(*parts)
+        checked.append(
+            Level(
+                None if slots is None else as_count(slots, f"levels[{tier}].slots", least=0),
+                as_cost(write, f"levels[{tier}].write"),
+                as_cost(read, f"levels[{tier}].read"),
+            )
+        )
+    return tuple(checked)
+
+
+def _table(steps: int, levels: tuple[Level, ...], advance: float) -> LevelTable:
+    if steps > 1 and all(level.slots == 0 for level in levels):
+        raise BadValue(
+            f"levels={levels!r} have no slot, and {steps} steps need the initial state kept. "
+            "Give one of the levels a slot."
+        )
+    slots = sum(1 if level.slots is None else min(level.slots, steps) for level in levels)
+    refuse_unplannable(
+        f"hrevolve of {steps} steps in {slots} slots",
+        cells=5 * (steps + 1) * (slots + len(levels)),
+        work=steps * steps * slots // 2,
+        instead="Take periodic() or multistage(), which need no tables, or fewer, longer steps.",
+    )
+    return level_table(steps, levels, advance)
+
+
+def compose_levels(table: LevelTable, steps: int, *, binomial: bool) -> tuple[Rule, ...]:
+    """Return the rules; a sub-problem is (level, slots, steps), its start stored and live.
+
+    ``binomial``: level 0 costs nothing, and of its best splits the one with fewest writes is
+    taken.
+    """
+    most = table.slots
+
+    def live(level: int, slots: int, steps: int, at: int) -> list[Action | Part[_Stored]]:
+        if steps == 1:
+            return [Record(at, at + 1), Reverse(at, at + 1)]
+        while not table.stores(level, slots, steps):
+            level -= 1
+            slots = most[level]
+        return [Save(at, level), Part((level, slots, steps), at)]
+
+    def stored(key: _Stored) -> Body[_Stored]:
+        level, slots, steps = key
+        if level == 0 and binomial:
+            span = split(steps, slots)
+        else:
+            span = table.split(level, slots, steps)
+        if span == 0:
+            return [Drop(0, level), *live(level - 1, most[level - 1], steps, 0)]
+        rest = live(level, table.fewer(level, slots), steps - span, span)
+        if span == 1:
+            head = [Drop(0, level), Record(0, 1), Reverse(0, 1)]
+        else:
+            head = [Part((level, slots, span), 0)]
+        return [Advance(0, span), *rest, Load(0, level), *head]
+
+    level = len(most) - 1
+    return grow(live(level, most[level], steps, 0), stored)
+
+
+_Stored = tuple[int, int, int]
