@@ -84,12 +84,16 @@ class RunDirectory:
         except FileNotFoundError:
             return None
 
-    def remove(self) -> None:
-        """Remove every file of the run, then the lock; the directory if it was made here."""
+    def sweep(self) -> None:
+        """Remove every file of a run but the lock: the ledger last, as it names the others."""
         for name in self.files.listdir(self.path):
             if name.startswith("adjourn-") and name.endswith(_POOL):
                 self.files.unlink(str(Path(self.path) / name))
         self.files.unlink(self.ledger_path)
+
+    def remove(self) -> None:
+        """Remove every file of the run, then the lock; the directory if it was made here."""
+        self.sweep()
         self.files.unlink(str(Path(self.path) / _LOCK))
         self.unlock()
         if self._made and not self.files.listdir(self.path):

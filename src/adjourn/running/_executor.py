@@ -82,6 +82,7 @@ class Executor:
         self._loaded: Callable[[int, Clock], None] | None = getattr(problem, "loaded", None)
         self.steps = {"advance": 0, "record": 0, "save": 0, "load": 0, "turn": 0, "reverse": 0}
         self.seconds = dict.fromkeys(self.steps, 0.0)
+        self.waits = [0.0] * len(tiers)  # wall seconds in each tier's copies
         self._next_update = 0.0
         self._play: dict[type, Callable[[Any], None]] = {
             Advance: self._advance,
@@ -169,16 +170,20 @@ class Executor:
         arrays = self._problem.state(step)
         began = perf_counter()
         self._tiers[action.tier].save(step, arrays, clock)
+        took = perf_counter() - began
         self.steps["save"] += 1
-        self.seconds["save"] += perf_counter() - began
+        self.seconds["save"] += took
+        self.waits[action.tier] += took
 
     def _load(self, action: Load) -> None:
         step = action.step
         arrays: Sequence[Array] = self._problem.state(step)
         began = perf_counter()
         clock = self._tiers[action.tier].load(step, arrays)
+        took = perf_counter() - began
         self.steps["load"] += 1
-        self.seconds["load"] += perf_counter() - began
+        self.seconds["load"] += took
+        self.waits[action.tier] += took
         if self._loaded is not None:
             self._loaded(step, clock)
 

@@ -188,7 +188,8 @@ class Journal:
     def restore(self) -> tuple[Commit, Clock] | None:
         """Load the newest commit that can be read into the problem; None if there is none.
 
-        A forward commit is loaded into ``problem.state(step)`` too, with its clock.
+        Commits say by themselves what they are, so that one whose line in the ledger is lost is
+        good all the same. A forward commit is loaded into ``problem.state(step)`` too.
         """
         numbers = {n: phase for phase in (_FORWARD, _REVERSE) for n in self._pools[phase].held()}
         for number in sorted(numbers, reverse=True):

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import BadValue
 from ..planning import Plan
 
-__all__ = ["RunRecord", "Verb"]
+__all__ = ["RunRecord", "TierUse", "Verb"]
 
 SCHEMA = 1
 
@@ -37,6 +37,56 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
+class TierUse:
+    """What one tier outside main memory did during a run.
+
+    Attributes
+    ----------
+    name : str
+        The tier's name, with its encoder.
+    transfer : str
+        ``"direct"`` (past the page cache), ``"page cache"``, or ``""`` where it does not say.
+    file_system : str
+        The type of the file system; ``"tmpfs"`` is main memory.
+    disk_bytes, memory_bytes : int
+        Bytes of the file, and of staging buffers in main memory.
+    transfer_seconds : float or None
+        Wall time of the transfers in the background; None without background transfer.
+    waited_seconds : float
+        Wall time that the run stood still for transfers, copies to staging buffers included.
+    predicted_seconds : float or None
+        What the costs predicted for that; None if the costs know no disk.
+    prefetched, loads : int
+        Loads that were begun ahead of their time, and all loads.
+    ratio : float
+        How many times smaller the encoder made the states.
+    largest_error, rms_error : float
+        Errors of the encoder, measured on some of the states.
+    """
+
+    name: str
+    transfer: str
+    file_system: str
+    disk_bytes: int
+    memory_bytes: int
+    transfer_seconds: float | None = None
+    waited_seconds: float = 0.0
+    predicted_seconds: float | None = None
+    prefetched: int = 0
+    loads: int = 0
+    ratio: float = 1.0
+    largest_error: float = 0.0
+    rms_error: float = 0.0
+
+    @property
+    def hidden(self) -> float | None:
+        """Share of the background transfers that the run did not wait for."""
+        if not self.transfer_seconds:
+            return None
+        return max(0.0, 1.0 - self.waited_seconds / self.transfer_seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """What one gradient took: time, bytes, counts, and why.
 
@@ -58,6 +108,8 @@ class RunRecord:
         Wall time outside the problem and the tiers' copies: adjourn's own.
     fallbacks : tuple of str
         What did not go the planned way, in words; empty in a plain run.
+    tiers : tuple of TierUse
+        What each tier outside main memory did.
     """
 
     plan: Plan
@@ -73,6 +125,7 @@ class RunRecord:
     verbs: tuple[Verb, ...]
     own_seconds: float
     fallbacks: tuple[str, ...] = ()
+    tiers: tuple[TierUse, ...] = ()
 
     @property
     def forward_steps(self) -> int:
@@ -96,6 +149,9 @@ class RunRecord:
         values["plan"] = self.plan.to_json()
         values["verbs"] = [[v.name, v.count, v.seconds, v.predicted] for v in self.verbs]
         values["fallbacks"] = list(self.fallbacks)
+        values["tiers"] = [
+            {name: getattr(tier, name) for name in tier.__slots__} for tier in self.tiers
+        ]
         return values
 
     @classmethod
@@ -117,4 +173,5 @@ class RunRecord:
         values["plan"] = Plan.from_json(values["plan"])
         values["verbs"] = tuple(Verb(*v) for v in values["verbs"])
         values["fallbacks"] = tuple(values["fallbacks"])
+        values["tiers"] = tuple(TierUse(**t) for t in values["tiers"])
         return cls(**values)

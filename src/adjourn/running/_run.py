@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 from ..errors import BadValue, WrongType
 from ..planning import Costs, Plan, plan, plan_schedule
 from ..problem import Problem
-from ..schedules import Schedule
-from ..tiers import Arena, DiskPool, RamPool, Tier, specs_of, state_bytes
+from ..schedules import Action, Schedule
 from ._executor import Executor, Journal
 from ._measure import measure
 from ._progress import progress_bar
 from ._protocol import require_problem
 from ._record import RunRecord, Verb
+from ._stage import Stage, set_up
+from ._storage import Storage
+from ._waiting import tier_uses
 
-__all__ = ["Stage", "play", "run", "set_up"]
+__all__ = ["play", "run"]
 
 _STRIDE_SECONDS = 0.25
 
@@ -31,6 +34,8 @@ def run(
     budget: int | str | None = None,
     disk: int | str | None = None,
     costs: Costs | None = None,
+    directory: str | Path | None = None,
+    storage: Storage | None = None,
     progress: bool = True,
 ) -> RunRecord:
     """Compute the gradient of a problem within a budget; the problem then holds it.
@@ -50,6 +55,12 @@ def run(
         Bytes of disk for further snapshots.
     costs : Costs, optional
         Measured before.
+    directory : str or Path, optional
+        Where a ledger and the disk tiers are kept, so that `resume` can go on after the process
+        or the machine has gone down; removed after success. The problem needs ``carried()``.
+    storage : Storage, optional
+        How the disk is used: background transfer, encoders, durability, what to do when a
+        snapshot fails.
     progress : bool
         Show a bar on a terminal (needs the ``progress`` extra).
 
@@ -66,10 +77,25 @@ def run(
         The problem raised; its exception is the cause, and everything held was released.
     LawBroken
         The problem did not do what the protocol promises.
+    DiskFull
+        The disk cannot hold what the plan needs; met before the run.
+    CorruptSnapshot
+        A snapshot read back differs from what was written.
+    DirectoryBusy
+        Another process runs in the directory.
     """
     require_problem(problem)
+    if directory is not None:
+        from ._resume import run_in  # noqa: PLC0415 - heavy, and not needed by most runs
+
+        def make() -> Plan:
+            return make_plan(
+                problem, plan, budget=budget, disk=disk, costs=costs, progress=progress
+            )
+
+        return run_in(directory, problem, make, storage or Storage(), progress=progress)
     made = make_plan(problem, plan, budget=budget, disk=disk, costs=costs, progress=progress)
-    stage = set_up(problem, made)
+    stage = set_up(problem, made, storage)
     try:
         return play(problem, stage, made.schedule, progress=progress)
     finally:
@@ -106,70 +132,6 @@ def make_plan(
     return made
 
 
-@dataclass(slots=True)
-class Stage:
-    """The open tiers of one run, and the bytes of main memory they take."""
-
-    plan: Plan
-    tiers: Sequence[Tier]
-    tapes: Arena | None
-    frame_bytes: int
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes allocated in main memory, the problem's window included."""
-        return self.frame_bytes + sum(tier.nbytes for tier in self.tiers)
-
-    def close(self) -> None:
-        """Release every tier."""
-        for tier in self.tiers:
-            tier.close()
-
-
-def set_up(problem: Problem, made: Plan) -> Stage:
-    """Reserve the window, begin the problem and open the tiers.
-
-    Raises
-    ------
-    BadValue
-        The plan was made for states or windows of another size.
-    """
-    schedule, costs = made.schedule, made.costs
-    counts = schedule.counts
-    anywhere = schedule.reversal == "tape"
-    moved = anywhere and hasattr(problem, "tape")
-    recorded = 1 if moved else counts.recorded
-    reserve = getattr(problem, "reserve", None)
-    if reserve is not None and recorded:
-        reserve(recorded)
-    problem.begin()
-    specs = specs_of(problem.state(0))
-    if state_bytes(specs) != costs.snapshot:
-        raise BadValue(
-            f"the plan was made for states of {costs.snapshot} bytes, and this problem's take "
-            f"{state_bytes(specs)}. Measure the problem and plan again."
-        )
-    window = getattr(problem, "window", None)
-    frame = window() if window is not None else None
-    frame_bytes = frame.nbytes(recorded) if frame is not None and recorded else 0
-    tapes: Arena | None = None
-    if moved:
-        tapes = Arena(max(made.peak_bytes - frame_bytes, 0))
-        memory: Tier = tapes
-    else:
-        memory = RamPool()
-    tiers: list[Tier] = [memory]
-    tiers += [DiskPool() for _ in schedule.limits[1:]]
-    stage = Stage(made, tiers, tapes, frame_bytes)
-    try:
-        for tier, slots in zip(tiers, counts.snapshots, strict=True):
-            tier.open(specs, slots)
-    except BaseException:
-        stage.close()
-        raise
-    return stage
-
-
 def play(
     problem: Problem,
     stage: Stage,
@@ -178,8 +140,13 @@ def play(
     journal: Journal | None = None,
     progress: bool = True,
     far: int = 0,
+    actions: Iterable[Action] | None = None,
+    fallbacks: Sequence[str] = (),
 ) -> RunRecord:
-    """Play a schedule on a stage that is set up, and return the record."""
+    """Play a schedule on a stage that is set up, and return the record.
+
+    ``actions`` are the schedule's, if something is to be done between them.
+    """
     made, costs = stage.plan, stage.plan.costs
     counts = schedule.counts
     forward = costs.advance
@@ -188,16 +155,23 @@ def play(
     resident = _resident()
     began = process_time(), perf_counter()
     with progress_bar("gradient", total, forward, reverse, enabled=progress) as bar:
-        executor = Executor(
-            problem,
-            stage.tiers,
-            tapes=stage.tapes,
-            stride=int(_STRIDE_SECONDS / forward) if forward else 2**62,
-            progress=bar,
-            journal=journal,
-            far=far,
-        )
-        executor.play(schedule)
+        options: dict[str, Any] = {
+            "tapes": stage.tapes,
+            "stride": int(_STRIDE_SECONDS / forward) if forward else 2**62,
+            "progress": bar,
+            "journal": journal,
+            "far": far,
+        }
+        told: list[str] = []
+        if stage.storage.tolerant:
+            from ._recovery import TolerantExecutor  # noqa: PLC0415 - rare
+
+            executor = TolerantExecutor(problem, stage.tiers, storage=stage.storage, **options)
+            told = executor.told
+        else:
+            executor = Executor(problem, stage.tiers, **options)
+        stage.follow(schedule)
+        executor.play(schedule if actions is None else actions)
     wall = perf_counter() - began[1]
     cpu = process_time() - began[0]
     grown = _resident()
@@ -218,6 +192,8 @@ def play(
             for name, predicted in _predicted(made, schedule).items()
         ),
         own_seconds=max(wall - sum(seconds.values()), 0.0),
+        fallbacks=(*fallbacks, *told),
+        tiers=tuple(tier_uses(stage.tiers, executor.waits, schedule, costs)),
     )
 
 

@@ -123,6 +123,11 @@ class Background:
         """The tier behind."""
         return self._inner
 
+    @property
+    def buffers(self) -> int:
+        """The number of staging buffers."""
+        return self._count
+
     def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Open the inner tier, allocate the staging buffers, start the thread."""
         self.close()

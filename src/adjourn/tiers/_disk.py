@@ -161,6 +161,11 @@ class DiskPool:
         return PAGE + self._count * self._layout.slot_bytes if self._count else 0
 
     @property
+    def slots(self) -> int:
+        """The number of slots."""
+        return self._count
+
+    @property
     def location(self) -> str:
         """The path of a named file, or the directory of an anonymous one."""
         return self._path or self._directory
@@ -254,20 +259,37 @@ class DiskPool:
             self._buffers()
             self._check_page()
             have = (self._files.size(self._file.fd) - PAGE) // self._layout.slot_bytes
-            self._count = max(slots, have)
-            if have < slots:
-                try:
-                    allocate(self._files, self._file.fd, 0, PAGE + slots * self._layout.slot_bytes)
-                except OSError as error:
-                    if not is_full(error):
-                        raise
-                    needed = PAGE + slots * self._layout.slot_bytes
-                    what = f"a disk tier of {slots} snapshots"
-                    raise disk_full(self._files, self._directory, needed, what, error) from error
-            return self._scan(have)
+            self._count = have
+            damaged = self._scan(have)
+            self.grow(slots)
+            return damaged
         except BaseException:
             self.close(keep=True)
             raise
+
+    def grow(self, slots: int) -> None:
+        """Make room for ``slots`` snapshots in all; fewer than there are changes nothing.
+
+        Raises
+        ------
+        DiskFull
+            There is no room for them; everything stays as it was.
+        """
+        self._check_open()
+        have = self._count
+        if slots <= have:
+            return
+        needed = (slots - have) * self._layout.slot_bytes
+        start = PAGE + have * self._layout.slot_bytes
+        try:
+            allocate(self._files, self._file.fd, start, needed)
+        except OSError as error:
+            if is_full(error):
+                what = f"a disk tier of {slots - have} further snapshots"
+                raise disk_full(self._files, self._directory, needed, what, error) from error
+            raise
+        self._count = slots
+        self._free[:0] = range(have, slots)[::-1]
 
     def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
         """Copy the state at ``step`` into a free slot.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from struct import Struct
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,6 +29,7 @@ _PIECE = (64 << 10, 1 << 20)
 _PARTS = 20
 """A snapshot of step n lies under the keys n * 2**20, n * 2**20 + 1, ... of the tier below."""
 
+_SAVE, _COUNT = "adjourn.save", "adjourn.pieces"
 _HEAD = Struct("<IB3x")
 _ORDERS = (b"C", b"F")
 _KEPT, _ENCODED = 0, 1
@@ -128,8 +131,8 @@ class Encoded:
         self._every = 0 if encoder.lossless else measure_every
         self._held: dict[int, int] = {}  # step -> pieces
         self._free = 0
-        self._pieces = 0
         self._saves = 0
+        self._mark = int.from_bytes(os.urandom(6), "little")  # tells saves of two runs apart
         self._specs: tuple[ArraySpec, ...] = ()
         self._piece: Array = np.empty(0, np.uint8)
         self.loss = Loss()
@@ -163,11 +166,42 @@ class Encoded:
         """Allocate room for ``slots`` snapshots at the expected ratio."""
         as_count(slots, "slots")
         self.close()
+        inner, count = self.inner_specs(specs, slots)
+        self._inner.open(inner, count)
+        self._lay_out(specs, slots)
+
+    def inner_specs(
+        self, specs: Sequence[ArraySpec], slots: int
+    ) -> tuple[tuple[ArraySpec, ...], int]:
+        """Return what the inner tier is opened with: one piece, and the number of pieces."""
+        size, count = _pieces_for(specs, slots, self._ratio)
+        return (ArraySpec((size,), np.dtype(np.uint8)),), count
+
+    def attach(self, specs: Sequence[ArraySpec], slots: int) -> None:
+        """Go on with an inner tier that is open and may hold pieces; drop incomplete ones.
+
+        The inner tier has ``peek(key)``, as `DiskPool` does.
+        """
+        self._lay_out(specs, slots)
+        keys = sorted(self._inner.held())
+        peek = cast("Any", self._inner).peek
+        for step in sorted({key >> _PARTS for key in keys}):
+            parts = [key for key in keys if key >> _PARTS == step]
+            marks = [dict(peek(key)) for key in parts]
+            whole = parts == list(range(step << _PARTS, (step << _PARTS) + len(parts)))
+            same = len({mark.get(_SAVE) for mark in marks}) == 1
+            if whole and same and marks[-1].get(_COUNT) == len(parts):
+                self._held[step] = len(parts)
+                self._free -= len(parts)
+            else:
+                for key in parts:
+                    self._inner.drop(key)
+
+    def _lay_out(self, specs: Sequence[ArraySpec], slots: int) -> None:
         self._specs = tuple(specs)
         size, count = _pieces_for(specs, slots, self._ratio)
-        self._inner.open((ArraySpec((size,), np.dtype(np.uint8)),), count)
         self._piece = np.zeros(size, np.uint8)
-        self._pieces = self._free = count
+        self._free = count
 
     def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
         """Encode the state at ``step``.
@@ -184,7 +218,10 @@ class Encoded:
             raise BadValue(f"step {step} is held already. Drop it before saving it again.")
         self._saves += 1
         measured = self._every and self._saves % self._every == 1 % self._every
-        writer = _PieceWriter(self._inner, self._piece, step << _PARTS, self._free, clock)
+        mark = self._mark + self._saves
+        writer = _PieceWriter(
+            self._inner, self._piece, step << _PARTS, free=self._free, clock=clock, mark=mark
+        )
         try:
             loss = Loss()
             for array in arrays:
@@ -247,7 +284,7 @@ class Encoded:
         """Release everything."""
         self._inner.close()
         self._held = {}
-        self._free = self._pieces = 0
+        self._free = 0
         self._piece = np.empty(0, np.uint8)
 
     def _encode(self, writer: _PieceWriter, array: Array, *, measured: bool) -> Loss:
@@ -286,13 +323,16 @@ class Encoded:
 class _PieceWriter:
     """Cuts bytes into pieces of one size."""
 
-    def __init__(self, inner: Tier, piece: Array, key: int, free: int, clock: Clock) -> None:
+    def __init__(
+        self, inner: Tier, piece: Array, key: int, *, free: int, clock: Clock, mark: int
+    ) -> None:
         self._inner = inner
         self._piece = piece
         self._view = view_of(piece)
         self._key = key
         self._free = free
         self._clock = clock
+        self._mark = mark
         self._fill = 0
         self.count = 0
 
@@ -303,32 +343,34 @@ class _PieceWriter:
         flat = data.cast("B")
         done = 0
         while done < len(flat):
+            if self._fill == len(self._view):
+                self._flush()
             count = min(len(flat) - done, len(self._view) - self._fill)
             self._view[self._fill : self._fill + count] = flat[done : done + count]
             self._fill += count
             done += count
-            if self._fill == len(self._view):
-                self._flush()
 
     def finish(self) -> None:
         """Write the last piece; there is at least one."""
-        if self._fill or not self.count:
-            self._view[self._fill :] = bytes(len(self._view) - self._fill)
-            self._flush()
+        self._view[self._fill :] = bytes(len(self._view) - self._fill)
+        self._flush(last=True)
 
     def undo(self) -> None:
         """Drop what was written."""
         for part in range(self.count):
             self._inner.drop(self._key + part)
 
-    def _flush(self) -> None:
+    def _flush(self, *, last: bool = False) -> None:
         if self.count >= self._free:
             raise TierFull(
                 f"the snapshot of step {self._key >> _PARTS} takes more than the "
                 f"{format_bytes(self._free * len(self._view))} that are free: it compresses less "
                 "well than planned. Plan with a smaller ratio=, or a larger budget."
             )
-        self._inner.save(self._key + self.count, [self._piece], {} if self.count else self._clock)
+        clock = {**({} if self.count else self._clock), _SAVE: self._mark}
+        if last:
+            clock[_COUNT] = self.count + 1
+        self._inner.save(self._key + self.count, [self._piece], clock)
         self.count += 1
         self._fill = 0
 
@@ -371,7 +413,7 @@ class _PieceReader:
             raise CorruptSnapshot(f"{self._inner.name}: step {step} ends too early.", step)
         clock = self._inner.load(self._key + self._next, [self._piece])
         if self._next == 0:
-            self.clock = clock
+            self.clock = {k: v for k, v in clock.items() if k not in (_SAVE, _COUNT)}
         self._next += 1
         self._low = 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -212,6 +211,8 @@ def file_system(directory: str) -> str:
 
 def default_directory() -> str:
     """Return where anonymous files go: ``TMPDIR`` or the system's choice."""
+    import tempfile  # noqa: PLC0415 - slow to import, and not needed by a run in main memory
+
     return tempfile.gettempdir()
 
 

@@ -1,0 +1,240 @@
+"""The rest of a run: a schedule that goes on from snapshots that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
+
+from ..planning import Costs, Plan, plan
+from ..problem import Window
+from ..schedules import (
+    Action,
+    Advance,
+    Drop,
+    Load,
+    Record,
+    Reverse,
+    Save,
+    Schedule,
+    Turn,
+    schedule_from_json,
+)
+from ..schedules._schedule import Counts, Reversal
+from ..tiers._files import PAGE, round_up
+
+__all__ = ["Part", "Rest", "plan_rest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range that is reversed by a schedule of its own, shifted to where it starts.
+
+    Attributes
+    ----------
+    start, stop : int
+        The range.
+    tier : int or None
+        The tier whose snapshot of ``start`` it begins with; None if that state is live
+        or, below the first part, had by beginning the problem anew.
+    schedule : Schedule
+        Reverses ``stop - start`` steps.
+    turns : bool
+        The first sweep ends here: the turn is part of it.
+    """
+
+    start: int
+    stop: int
+    tier: int | None
+    schedule: Schedule
+    turns: bool
+
+    def actions(self) -> Iterator[Action]:
+        """Generate the actions on the steps of the whole problem."""
+        start, tier = self.start, self.tier
+        if tier is not None:
+            yield Load(start, tier)
+        if self.schedule.reversal == "nothing" and not self.turns:
+            yield Reverse(start, self.stop)  # reads nothing: no forward step is needed
+        else:
+            yield from self._shifted()
+        if tier is not None:
+            yield Drop(start, tier)
+
+    def _shifted(self) -> Iterator[Action]:
+        start, tier = self.start, self.tier
+        for action in self.schedule:
+            match action:
+                case Advance(first, last):
+                    yield Advance(first + start, last + start)
+                case Record(first, last, option):
+                    yield Record(first + start, last + start, option)
+                case Reverse(first, last):
+                    yield Reverse(first + start, last + start)
+                case Turn():
+                    if self.turns:
+                        yield action
+                case Save(step, where):
+                    if step or where != tier:  # the start is in that tier already
+                        yield Save(step + start, where)
+                case Load(step, where):
+                    yield Load(step + start, where)
+                case Drop(step, where):
+                    if step or where != tier:
+                        yield Drop(step + start, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest(Schedule):
+    """What is left of a run: parts from the top, each reversed by its own schedule.
+
+    Unlike other schedules it starts with snapshots held: those of its parts.
+    """
+
+    family: ClassVar[str] = "rest"
+    steps: int
+    parts: tuple[Part, ...]
+
+    @property
+    def reversal(self) -> Reversal:
+        """How a step is reversed."""
+        return self.parts[0].schedule.reversal
+
+    @property
+    def counts(self) -> Counts:
+        """What playing the parts takes; the snapshots held at the start are counted as held."""
+        each = [part.schedule.counts for part in self.parts]
+        tiers = max(len(counts.writes) for counts in each)
+        tiers = max([tiers, *(part.tier + 1 for part in self.parts if part.tier is not None)])
+
+        def total(name: str) -> tuple[int, ...]:
+            rows = [getattr(counts, name) for counts in each]
+            return tuple(sum(row[t] for row in rows if t < len(row)) for t in range(tiers))
+
+        held = [
+            [sum(part.tier == tier for part in self.parts[number:]) for tier in range(tiers)]
+            for number in range(len(self.parts))
+        ]
+        most = tuple(
+            max(
+                before[tier] + (counts.snapshots[tier] if tier < len(counts.snapshots) else 0)
+                for before, counts in zip(held, each, strict=True)
+            )
+            for tier in range(tiers)
+        )
+        return Counts(
+            advances=sum(counts.advances for counts in each),
+            records=sum(counts.records for counts in each),
+            reverses=sum(counts.reverses for counts in each),
+            writes=total("writes"),
+            reads=total("reads"),
+            snapshots=most,
+            recorded=max(counts.recorded for counts in each),
+        )
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The number of snapshots each tier may hold."""
+        return self.counts.snapshots
+
+    def __iter__(self) -> Iterator[Action]:
+        for part in self.parts:
+            yield from part.actions()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schedule as a JSON value."""
+        parts = [
+            [part.start, part.stop, part.tier, part.schedule.to_json(), part.turns]
+            for part in self.parts
+        ]
+        return {"family": self.family, "steps": self.steps, "parts": parts}
+
+    @classmethod
+    def _from_json(cls, values: dict[str, Any]) -> Schedule:
+        parts = cast("list[list[Any]]", values["parts"])
+        return cls(
+            values["steps"],
+            tuple(Part(a, b, tier, schedule_from_json(s), turn) for a, b, tier, s, turn in parts),
+        )
+
+
+def plan_rest(
+    made: Plan, stop: int, held: Iterable[tuple[int, int]], *, live: int = 0, turned: bool
+) -> Plan:
+    """Return a plan for what is left of a run.
+
+    The range below ``stop`` is cut at the snapshots held; each piece is planned anew within the
+    budget, with the window of the plan it continues. Optimal for each piece, not for the whole:
+    a snapshot that is there is never given up for a better place.
+
+    Parameters
+    ----------
+    made : Plan
+        What the run was begun with.
+    stop : int
+        Everything from here on is reversed already; ``made.steps`` before the turn.
+    held : iterable of (step, tier)
+        Valid snapshots.
+    live : int
+        The step of the live state: 0 after ``begin``, more where a forward sweep goes on.
+    turned : bool
+        The first sweep and the turn are done.
+    """
+    below: dict[int, int] = {}
+    for step, tier in held:
+        if step < (stop if turned else live):
+            below[step] = min(tier, below.get(step, tier))
+    cuts = sorted(below)
+    costs = _frozen(made)
+    planned: list[tuple[Part, Plan]] = []
+    top = stop
+    if not turned:
+        planned.append(_part(made, costs, (live, stop), None, len(cuts), turns=True))
+        top = live
+    for number, cut in reversed(list(enumerate(cuts, start=1))):
+        planned.append(_part(made, costs, (cut, top), below[cut], number, turns=False))
+        top = cut
+    if top:
+        planned.append(_part(made, costs, (0, top), None, 0, turns=False))
+    return replace(
+        made,
+        schedule=Rest(made.steps, tuple(part for part, _ in planned)),
+        seconds=sum(one.seconds for _, one in planned),
+        peak_bytes=max(one.peak_bytes for _, one in planned),
+    )
+
+
+def _part(
+    made: Plan,
+    costs: Costs,
+    span: tuple[int, int],
+    tier: int | None,
+    held: int,
+    *,
+    turns: bool,
+) -> tuple[Part, Plan]:
+    """Return a part and its own plan; ``held`` snapshots lie on the disk meanwhile."""
+    start, stop = span
+    budget = made.peak_bytes if made.budget is None else made.budget
+    disk = made.disk
+    if disk is not None:
+        disk = max(disk - held * (round_up(costs.snapshot) + 2 * PAGE), 0)
+    one = plan(stop - start, costs, budget, disk or None)
+    return Part(start, stop, tier, one.schedule, turns), one
+
+
+def _frozen(made: Plan) -> Costs:
+    """Return the costs with the window that the run has: every shorter one takes its bytes."""
+    costs = made.costs
+    frame = costs.window
+    if frame is None or frame.survives_advance:
+        return costs
+    length = max(made.window_steps, 1)
+    fixed = Window(
+        step_bytes=0,
+        before=frame.before,
+        after=frame.after,
+        fixed_bytes=frame.nbytes(length),
+        max_steps=length,
+    )
+    return replace(costs, window=fixed)
