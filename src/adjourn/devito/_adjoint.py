@@ -240,18 +240,18 @@ class Adjoint:
         return stop
 
     def record(self, start: int, stop: int, *, replay: bool) -> int:
-        """Run [start, stop), leaving its levels in the window."""
+        """Run [start, stop), leaving its levels in the window, where the oldest give way."""
         self._start_from(start)
-        self._redirect(replay=replay)
         if self._recorded is None or self._recorded[1] != start:
             self._move(start)
-        if stop - self._origin > self._room:
-            raise ScheduleError(
-                f"steps {self._origin} to {stop} were to be recorded; the window holds "
-                f"{self._room} steps. Call reserve({stop - self._origin}) first, or record less."
-            )
+        begin = max(self._origin, stop - self._room)
+        if begin > start:
+            start = self.advance(start, begin, replay=replay)
+        if begin > self._origin:
+            self._move(begin)
+        self._redirect(replay=replay)
         self._forward.run(self._time(start), self._time(stop) - 1)
-        self._recorded = (self._origin, stop)
+        self._recorded = (begin, stop)
         self._at = stop
         return stop
 
@@ -325,10 +325,10 @@ class Adjoint:
             )
 
     def _move(self, step: int) -> None:
-        """Let the window begin at the live state."""
-        if step != self._origin:
+        """Let the window begin at ``step``, at or below the live state."""
+        if step != self._origin and self._at is not None:
             for field in self._fields:
-                field.move(self._time(step))
+                field.move(self._time(step), self._time(self._at))
         self._origin = step
         self._recorded = None
 

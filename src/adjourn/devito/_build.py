@@ -256,7 +256,8 @@ def _add_field(parts: Parts, forward: Access, gradient: Access | None, function:
     if forward.kind == "sampled":
         parts.fields.append(Sampled(function, parts.factor, calls))
     elif forward.kind == "line":
-        parts.fields.append(Line(function, low, high, high - forward.low + 1, parts.factor, calls))
+        bare = high - forward.low + 1
+        parts.fields.append(Line(function, low, high, bare=bare, factor=parts.factor, calls=calls))
     else:
         data = parts.forward.array(name)
         parts.fields.append(Ring(name, data, low, high, first))

@@ -40,8 +40,8 @@ class Field(Protocol):
         """Return where `live` will lie once the window begins at ``time``."""
         ...
 
-    def move(self, time: int, /) -> None:
-        """Let the window begin at ``time``, the live levels moved along."""
+    def move(self, time: int, live: int, /) -> None:
+        """Let the window begin at ``time``, what is held up to the live state moved along."""
         ...
 
     def settle(self, time: int, /) -> None:
@@ -54,10 +54,20 @@ class Field(Protocol):
 
 
 def _aligned(nbytes: int) -> Array:
-    """Return zeroed bytes that begin on a page."""
+    """Return zeroed bytes that begin on a page, all of them touched."""
     raw = np.zeros(nbytes + _ALIGNMENT, dtype=np.uint8)
+    raw[::_ALIGNMENT] = 0
     skip = -raw.ctypes.data % _ALIGNMENT
     return raw[skip : skip + nbytes]
+
+
+def _shift(levels: Array, start: int, count: int) -> None:
+    """Move ``count`` levels from ``start`` to the beginning."""
+    if start:
+        # the ranges may overlap, and NumPy would take a temporary for them as a whole; one
+        # level at a time, lowest first, needs none
+        for index in range(count):
+            levels[index] = levels[start + index]
 
 
 class Line:
@@ -86,7 +96,7 @@ class Line:
     """
 
     def __init__(
-        self, function: Any, low: int, high: int, bare: int, factor: int, calls: Sequence[Call]
+        self, function: Any, low: int, high: int, *, bare: int, factor: int, calls: Sequence[Call]
     ) -> None:
         self.name = str(function.name)
         self._shape = levels_shape(function)
@@ -121,13 +131,8 @@ class Line:
     def front(self, _time: int, /) -> Sequence[Array]:
         return list(self._levels[: self._overlap])
 
-    def move(self, time: int, /) -> None:
-        start = time + self._low - self._first
-        if start:
-            # overlapping ranges of one array: NumPy copies as if through a temporary, so
-            # that level by level, lowest first, is the copy without one
-            for index in range(self._overlap):
-                self._levels[index] = self._levels[start + index]
+    def move(self, time: int, live: int, /) -> None:
+        _shift(self._levels, time + self._low - self._first, live - time + self._overlap)
         self.settle(time)
 
     def settle(self, time: int, /) -> None:
@@ -154,6 +159,7 @@ class Sampled:
         self._shape = levels_shape(function)
         self._dtype = np.dtype(function.dtype)
         self._factor = factor
+        self._first = 0
         self._calls = [call for call in calls if call.takes(self.name)]
         self.step_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
         self.fixed_bytes = self.bare_levels = 0
@@ -174,12 +180,14 @@ class Sampled:
     def front(self, _time: int, /) -> Sequence[Array]:
         return []
 
-    def move(self, time: int, /) -> None:
+    def move(self, time: int, live: int, /) -> None:
+        first = -(-time // self._factor)
+        _shift(self._levels, first - self._first, -(-live // self._factor) - first)
         self.settle(time)
 
     def settle(self, time: int, /) -> None:
-        first = -(-time // self._factor)
-        base = self._levels.ctypes.data - first * self.step_bytes
+        self._first = -(-time // self._factor)
+        base = self._levels.ctypes.data - self._first * self.step_bytes
         for call in self._calls:
             call.bind(self.name, base)
 
@@ -220,7 +228,7 @@ class Ring:
     def front(self, time: int, /) -> Sequence[Array]:
         return self.live(time)
 
-    def move(self, time: int, /) -> None:
+    def move(self, time: int, live: int, /) -> None:
         pass
 
     def settle(self, time: int, /) -> None:
@@ -251,7 +259,7 @@ class Plain:
     def front(self, _time: int, /) -> Sequence[Array]:
         return [self._data]
 
-    def move(self, time: int, /) -> None:
+    def move(self, time: int, live: int, /) -> None:
         pass
 
     def settle(self, time: int, /) -> None:
