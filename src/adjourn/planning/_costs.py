@@ -87,7 +87,7 @@ class Costs:
     """
 
     advance: float
-    recordings: tuple[Recording, ...]
+    recordings: Sequence[Recording]
     snapshot: int
     write: float = 0.0
     read: float = 0.0

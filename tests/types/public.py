@@ -1,0 +1,36 @@
+"""The types of the public API, checked by pyright; never run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import adjourn
+from adjourn import Check, Costs, Plan, Problem, Recording, RunRecord, Schedule
+from adjourn.models import Acoustic
+
+
+def schedules() -> None:
+    """Schedules are values that iterate over actions and state integers."""
+    schedule = adjourn.revolve(10, 3)
+    assert_type(schedule.advances, int)
+    assert_type(schedule.limits, tuple[int, ...])
+    some: Schedule = adjourn.segments(10, 4)
+    assert_type(some.cost(), float)
+    assert_type(adjourn.check(some), Check)
+
+
+def plans(problem: Problem) -> None:
+    """Measure, plan, run: each a value of its own type."""
+    costs = adjourn.measure(problem)
+    assert_type(costs, Costs)
+    plan = adjourn.plan(problem.steps, costs, "2 GiB")
+    assert_type(plan, Plan)
+    assert_type(plan.seconds, float)
+    assert_type(plan.peak_bytes, int)
+    assert_type(adjourn.run(problem, plan), RunRecord)
+    Costs(advance=1.0, recordings=[Recording(seconds=2.0, left=3)], snapshot=4)
+
+
+def problems(shot: Acoustic) -> None:
+    """The built-in model is a problem."""
+    plans(shot)
