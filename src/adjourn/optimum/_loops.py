@@ -8,10 +8,10 @@ from math import gcd
 
 import numpy as np
 
-from ._bytes import CHUNK, Choice, StepTable, fill_tables
 from ._menu import Floats, Option, check_costs, common_unit, menu_rows
+from ._tables import Choice, Rates, StepTable, least_sum, make_table
 
-__all__ = ["LoopTable", "Run", "loop_options", "loop_table"]
+__all__ = ["LoopTable", "Run", "loop_options", "loop_table", "make_loop"]
 
 Run = tuple[int, int, int]
 """(start, stop, option): steps recorded with the same option."""
@@ -33,6 +33,8 @@ class LoopTable:
         Units between two values of what is held at the end.
     held : ndarray of float, shape (levels, steps + 1, units + 1)
         F(n, l, m) at ``[l // stride, n, m]``, for l <= m.
+    kept : ndarray of float, shape (levels, units + 1)
+        The last row of ``held`` where the loop's start is stored already, and may stay so.
     inner : StepTable
         C0 and C1 for the parts that are reversed at once, on units.
     """
@@ -41,6 +43,7 @@ class LoopTable:
     unit: int
     stride: int
     held: Floats
+    kept: Floats
     inner: StepTable
 
     def seconds(self, left: int, peak: int) -> float:
@@ -91,22 +94,38 @@ class LoopTable:
             peak - snapshot)``, nothing if the span is all; in the reverse pass the span is
             ``inner`` with ``(span, peak, stored=True)``.
         """
-        level = min(left // self.stride, len(self.held) - 1)
-        inner, snapshot = self.inner, self.inner.snapshot
+        level = min(left, peak) // self.stride
         target = self.held[level, steps, peak]
         if not np.isfinite(target):
             raise ValueError(f"{steps} iterations do not fit {left} held and {peak} at the worst.")
-        for row in inner.rows:
+        for row in self.inner.rows:
             lower = level - row.left // self.stride
-            if lower >= 0 and row.left <= peak:
+            if lower >= 0:
                 seconds = row.seconds[peak] + self.held[lower, steps - 1, peak - row.left]
                 if seconds == target:
                     return Choice(int(row.option[peak]), row.left, 0)
-        lower = level - snapshot // self.stride
-        spans = np.arange(1, steps + 1) * inner.advance + inner.read
-        spans += inner.stored[1 : steps + 1, peak]
-        rest = self.held[lower, steps - 1 :: -1, peak - snapshot]
-        return Choice(-1, 0, int(np.argmin(rest[:steps] + spans)) + 1)
+        return self._advance(level, steps, peak)
+
+    def choose_kept(self, left: int, peak: int) -> Choice | None:
+        """Return the choice for all iterations where their start is stored and best stays so.
+
+        ``None`` where giving the snapshot up is as good as anything: `choose` then says what
+        follows.
+        """
+        level = min(left, peak) // self.stride
+        if level * self.stride < self.inner.rates.snapshot:
+            return None
+        if self._split(level, self.steps, peak).min() > self.kept[level, peak]:
+            return None
+        return self._advance(level, self.steps, peak)
+
+    def _split(self, level: int, steps: int, peak: int) -> Floats:
+        snapshot = self.inner.rates.snapshot
+        ahead = self.held[level - snapshot // self.stride, :steps, peak - snapshot][::-1]
+        return ahead + self.inner.spans[1 : steps + 1, peak]
+
+    def _advance(self, level: int, steps: int, peak: int) -> Choice:
+        return Choice(-1, 0, int(np.argmin(self._split(level, steps, peak))) + 1)
 
     def _place(self, left: int, peak: int) -> tuple[int, int]:
         units = min(peak // self.unit, self.inner.units)
@@ -123,8 +142,8 @@ class LoopTable:
             choice = self.choose(steps, held, units)
             if choice.span:
                 found += _recorded_at_once(self.inner, at, choice.span, units)
-                held -= self.inner.snapshot
-                units -= self.inner.snapshot
+                held -= self.inner.rates.snapshot
+                units -= self.inner.rates.snapshot
             else:
                 found.append((at, choice.option))
                 held -= choice.left
@@ -143,7 +162,9 @@ def _recorded_at_once(table: StepTable, at: int, steps: int, units: int) -> list
             continue
         choice = table.choose(steps, units, stored=stored)
         if choice.span:
-            todo.append((at + choice.span, steps - choice.span, units - table.snapshot, False))
+            todo.append(
+                (at + choice.span, steps - choice.span, units - table.rates.snapshot, False)
+            )
             todo.append((at, choice.span, units, True))
         else:
             found.append((at, choice.option))
@@ -210,14 +231,9 @@ def loop_table(
     check_costs(steps, menu, snapshot, write, read, advance, budget)
     unit = common_unit(menu, snapshot)
     units = min(budget, _enough(steps, menu, budget)) // unit
-    size = snapshot // unit
-    rows = tuple(menu_rows([(t, left // unit, peak // unit) for t, left, peak in menu], units))
-    stride = gcd(size, *(row.left for row in rows)) or 1
-    free, stored = fill_tables(steps, rows, size, write, read, advance, units)
-    inner = StepTable(
-        steps, units, free, stored, size, float(write), float(read), float(advance), rows
-    )
-    return LoopTable(steps, unit, stride, _fill_held(inner, stride), inner)
+    rows = menu_rows([(t, left // unit, peak // unit) for t, left, peak in menu], units)
+    rates = Rates(snapshot // unit, float(write), float(read), float(advance))
+    return make_loop(make_table(steps, rows, rates, units), unit)
 
 
 def _enough(steps: int, menu: Sequence[Option], budget: int) -> int:
@@ -229,19 +245,20 @@ def _enough(steps: int, menu: Sequence[Option], budget: int) -> int:
     return min((steps - 1) * left + peak for t, left, peak in fitting if t == least)
 
 
-def _fill_held(inner: StepTable, stride: int) -> Floats:
-    """Return F, the levels outermost; entries with l > m are infinite and never read."""
-    steps, units, size = inner.steps, inner.units, inner.snapshot
+def make_loop(inner: StepTable, unit: int) -> LoopTable:
+    """Return the table of a loop on units; the work of `loop_table`."""
+    steps, units, rates = inner.steps, inner.units, inner.rates
+    size = rates.snapshot
+    stride = gcd(size, *(row.left for row in inner.rows)) or 1
     levels = units // stride + 1
-    held = np.full((levels, steps + 1, units + 1), np.inf)
+    held = np.full((levels, steps + 1, units + 1), np.inf)  # infinite where l > m: never read
+    kept = np.full((levels, units + 1), np.inf)
+    scratch = np.empty(max(1 << 14, units + 1))
     for level in range(levels):
         held[level, 0, level * stride :] = 0.0
-    counts = np.arange(steps + 1)[:, None]
-    spans = inner.stored + (counts * inner.advance + inner.read)
-    scratch = np.empty(max(CHUNK, units + 1))
     for n in range(1, steps + 1):
         for level in range(levels):
-            low = level * stride  # m >= l is all that matters
+            low = level * stride
             best = held[level, n, low:]
             for row in inner.rows:
                 lower = level - row.left // stride
@@ -249,19 +266,14 @@ def _fill_held(inner: StepTable, stride: int) -> Floats:
                     ahead = held[lower, n - 1, low - row.left : units + 1 - row.left]
                     np.minimum(best, ahead + row.seconds[low:], out=best)
             lower = level - size // stride
-            if lower < 0:
-                continue
-            width = units + 1 - low
-            block = max(1, CHUNK // width)
-            split = np.full(width, np.inf)
-            rest = held[lower, :, low - size : units + 1 - size]
-            for j in range(1, n + 1, block):
-                stop = min(n + 1, j + block)
-                part = scratch[: (stop - j) * width].reshape(stop - j, width)
-                np.add(rest[n - stop + 1 : n - j + 1][::-1], spans[j:stop, low:], out=part)
-                np.minimum(split, part.min(axis=0), out=split)
-            np.minimum(best, inner.write + split, out=best)
-    return held
+            if lower >= 0:
+                ahead = held[lower, :n, low - size : units + 1 - size][::-1]
+                split = least_sum(ahead, inner.spans[1 : n + 1, low:], scratch)
+                if n == steps:
+                    kept[level, low:] = split
+                np.minimum(best, rates.write + split, out=best)
+    np.minimum(kept, held[:, steps], out=kept)
+    return LoopTable(steps, unit, stride, held, kept, inner)
 
 
 def loop_options(

@@ -10,9 +10,9 @@ import numpy as np
 
 from ._menu import Floats, MenuRow, Option, check_costs, menu_rows
 
-__all__ = ["Choice", "StepTable", "fill_tables", "step_table"]
+__all__ = ["Choice", "Rates", "StepTable", "fill_ending", "least_sum", "make_table", "step_table"]
 
-CHUNK = 1 << 14  # elements of the scratch rows: 128 KiB stay in the second-level cache
+_CHUNK = 1 << 14  # elements of the scratch rows: 128 KiB stay in the second-level cache
 
 
 class Choice(NamedTuple):
@@ -33,6 +33,15 @@ class Choice(NamedTuple):
     span: int
 
 
+class Rates(NamedTuple):
+    """Units of a snapshot; seconds to write and read it, and to advance one step."""
+
+    snapshot: int
+    write: float
+    read: float
+    advance: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class StepTable:
     """Least seconds to reverse any number of steps in any number of units, with the choices.
@@ -41,29 +50,39 @@ class StepTable:
     ----------
     steps, units : int
         The largest number of steps and of units.
+    rates : Rates
+        The units and seconds of snapshots and advances.
+    rows : tuple of MenuRow
+        The menu.
+    kept : tuple of MenuRow
+        The menu where the first step's start is stored and the recording may use it; the menu
+        itself unless steps are blocks.
     free : ndarray of float, shape (steps + 1, units + 1)
         C0(n, m): start state live and not stored, m units free; infinite where nothing fits.
     stored : ndarray of float, shape (steps + 1, units + 1)
         C1(n, m - snapshot): start state live and stored, m units *with* its snapshot; infinite
         where m < snapshot.
+    spans : ndarray of float, shape (steps + 1, units + 1)
+        The above with the time to advance over the steps and to load their start again.
     """
 
     steps: int
     units: int
+    rates: Rates
+    rows: tuple[MenuRow, ...]
+    kept: tuple[MenuRow, ...]
     free: Floats
     stored: Floats
-    snapshot: int
-    write: float
-    read: float
-    advance: float
-    rows: tuple[MenuRow, ...]
+    spans: Floats
 
     @property
     def seconds(self) -> float:
         """The optimum for all steps and units; infinite if nothing fits."""
         return float(self.free[self.steps, self.units])
 
-    def choose(self, steps: int, units: int, *, stored: bool) -> Choice:
+    def choose(
+        self, steps: int, units: int, *, stored: bool = False, ending: Floats | None = None
+    ) -> Choice:
         """Return the best next action; costs one look at each option and each span.
 
         Parameters
@@ -74,6 +93,8 @@ class StepTable:
             Units that the range may use, its own snapshot's included if it is stored.
         stored : bool
             Whether the start state is held by a snapshot.
+        ending : ndarray, optional
+            The table of `fill_ending`, where more follows the range.
 
         Returns
         -------
@@ -83,18 +104,19 @@ class StepTable:
             is; then ``(steps - span, units - snapshot, stored=False)``, load, and
             ``(span, units, stored=True)``.
         """
-        target = (self.stored if stored else self.free)[steps, units]
-        for row in self.rows:
-            if row.left <= units:
-                seconds = row.seconds[units] + self.free[steps - 1, units - row.left]
-                if seconds == target and np.isfinite(seconds):
-                    return Choice(int(row.option[units]), row.left, 0)
-        if steps == 1 or units < self.snapshot or not np.isfinite(target):
+        free = self.free if ending is None else ending
+        target = (self.stored if stored else free)[steps, units]
+        if not np.isfinite(target):
             raise ValueError(f"{steps} steps do not fit {units} units.")
-        rest = self.free[steps - 1 : 0 : -1, units - self.snapshot]
-        spans = np.arange(1, steps) * self.advance + self.read
-        spans += self.stored[1:steps, units]
-        return Choice(-1, 0, int(np.argmin(rest + spans)) + 1)
+        for row in self.kept if stored else self.rows:
+            if row.left <= units:
+                seconds = row.seconds[units] + free[steps - 1, units - row.left]
+                if seconds == target:
+                    return Choice(int(row.option[units]), row.left, 0)
+        last = steps if ending is None else steps + 1
+        ahead = free[:steps, units - self.rates.snapshot][::-1]
+        sums = ahead[: last - 1] + self.spans[1:last, units]
+        return Choice(-1, 0, int(np.argmin(sums)) + 1)
 
 
 def step_table(
@@ -109,7 +131,7 @@ def step_table(
     """Return the optimum over all schedules of snapshots, restores, recordings and deletions.
 
     Costs O(steps^2 budget / 2) additions in NumPy rows (0.2 s for 1615 steps and 130 units) and
-    two tables of ``(steps + 1) (budget + 1)`` doubles. Optimal where recordings survive later
+    three tables of ``(steps + 1) (budget + 1)`` doubles. Optimal where recordings survive later
     advances, lie anywhere, and cost at least an advance each; larger budgets are never slower,
     also in floating point, since each candidate is a rounded sum of terms that do not grow.
 
@@ -154,48 +176,82 @@ def step_table(
     1.344
     """
     check_costs(steps, menu, snapshot, write, read, advance, budget)
-    rows = tuple(menu_rows(menu, budget))
-    free, stored = fill_tables(steps, rows, snapshot, write, read, advance, budget)
-    return StepTable(
-        steps, budget, free, stored, snapshot, float(write), float(read), float(advance), rows
-    )
+    rates = Rates(snapshot, float(write), float(read), float(advance))
+    return make_table(steps, menu_rows(menu, budget), rates, budget)
 
 
-def fill_tables(
+def make_table(
     steps: int,
     rows: Sequence[MenuRow],
-    snapshot: int,
-    write: float,
-    read: float,
-    advance: float,
+    rates: Rates,
     units: int,
-) -> tuple[Floats, Floats]:
-    """Return C0 and the shifted C1, row by row of steps."""
+    kept: Sequence[MenuRow] | None = None,
+) -> StepTable:
+    """Return the table for a menu in rows; the work of `step_table`."""
+    snapshot = rates.snapshot
     free = np.full((steps + 1, units + 1), np.inf)
     stored = np.full((steps + 1, units + 1), np.inf)
+    spans = np.full((steps + 1, units + 1), np.inf)  # j p + r + C1(j, m)
     free[0] = 0.0
     stored[0, snapshot:] = 0.0
+    kept = rows if kept is None else kept
     width = max(0, units + 1 - snapshot)
-    spans = np.empty((steps + 1, width))  # j p + r + C1(j, m)
-    block = max(1, CHUNK // max(1, width))
-    scratch = np.empty((block, width))
+    scratch = np.empty(max(_CHUNK, width))
     for n in range(1, steps + 1):
-        record = free[n]
-        for row in rows:
-            ahead = free[n - 1, : units + 1 - row.left] + row.seconds[row.left :]
-            np.minimum(record[row.left :], ahead, out=record[row.left :])
+        _record(free[n], free[n - 1], rows)
         if not width:
             continue
-        best = stored[n, snapshot:]
-        best[:] = record[snapshot:]
+        if kept is rows:
+            stored[n, snapshot:] = free[n, snapshot:]
+        else:
+            _record(stored[n], free[n - 1], kept)
+            stored[n, :snapshot] = np.inf
         if n > 1:
-            split = np.full(width, np.inf)
-            for j in range(1, n, block):
-                stop = min(n, j + block)
-                part = scratch[: stop - j]
-                np.add(free[n - j : n - stop : -1, :width], spans[j:stop], out=part)
-                np.minimum(split, part.min(axis=0), out=split)
+            split = least_sum(free[n - 1 : 0 : -1, :width], spans[1:n, snapshot:], scratch)
+            best = stored[n, snapshot:]
             np.minimum(best, split, out=best)
-            np.minimum(record[snapshot:], write + split, out=record[snapshot:])
-        np.add(best, n * advance + read, out=spans[n])
-    return free, stored
+            best = free[n, snapshot:]
+            np.minimum(best, rates.write + split, out=best)
+        np.add(stored[n], n * rates.advance + rates.read, out=spans[n])
+    return StepTable(steps, units, rates, tuple(rows), tuple(kept), free, stored, spans)
+
+
+def fill_ending(table: StepTable, steps: int, end: Floats) -> Floats:
+    """Return C0 for up to ``steps`` steps of the table followed by something that costs ``end``.
+
+    ``end`` holds the seconds of what follows for each number of free units; the result has
+    shape (steps + 1, units + 1), its first row being ``end``.
+    """
+    snapshot = table.rates.snapshot
+    width = max(0, table.units + 1 - snapshot)
+    scratch = np.empty(max(_CHUNK, width))
+    ending = np.full((steps + 1, table.units + 1), np.inf)
+    ending[0] = end
+    for n in range(1, steps + 1):
+        _record(ending[n], ending[n - 1], table.rows)
+        if width:
+            ahead = ending[:n, :width][::-1]
+            split = least_sum(ahead, table.spans[1 : n + 1, snapshot:], scratch)
+            best = ending[n, snapshot:]
+            np.minimum(best, table.rates.write + split, out=best)
+    return ending
+
+
+def least_sum(ahead: Floats, spans: Floats, scratch: Floats) -> Floats:
+    """Return the least of ``ahead + spans`` in each column, without an array of that size."""
+    width = spans.shape[1]
+    block = max(1, _CHUNK // width)
+    best = np.full(width, np.inf)
+    for first in range(0, len(spans), block):
+        part = spans[first : first + block]
+        sums = scratch[: part.size].reshape(part.shape)
+        np.add(ahead[first : first + block], part, out=sums)
+        np.minimum(best, sums.min(axis=0), out=best)
+    return best
+
+
+def _record(best: Floats, rest: Floats, rows: Sequence[MenuRow]) -> None:
+    """Lower ``best`` to the least of recording one step and going on with ``rest``."""
+    for row in rows:
+        ahead = rest[: len(rest) - row.left] + row.seconds[row.left :]
+        np.minimum(best[row.left :], ahead, out=best[row.left :])
