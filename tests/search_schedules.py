@@ -41,9 +41,9 @@ def cheapest(
             moves.append((advance[live], (live + 1, held, left)))
         for tier, (slots, write, read) in enumerate(levels):
             kept = held[tier]
-            if live >= 0 and live not in kept:
-                if sum(sizes[step] for step in kept) + sizes[live] <= slots:
-                    moves.append((write, (live, _with(held, tier, kept | {live}), left)))
+            room = slots - sum(sizes[step] for step in kept)
+            if live >= 0 and live not in kept and sizes[live] <= room:
+                moves.append((write, (live, _with(held, tier, kept | {live}), left)))
             for step in kept:
                 if step < left:
                     moves.append((read, (step, held, left)))

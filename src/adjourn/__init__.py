@@ -31,7 +31,19 @@ if TYPE_CHECKING:
     from .planning import Candidate, Costs, Plan, Recording, plan
     from .problem import Problem, Window
     from .running import RunRecord, measure, run
-    from .schedules import Schedule, revolve, segments, store_all, store_nothing, window
+    from .schedules import (
+        Level,
+        Schedule,
+        disk_revolve,
+        hrevolve,
+        listed,
+        multistage,
+        revolve,
+        segments,
+        store_all,
+        store_nothing,
+        window,
+    )
 
 __version__ = "0.1.0"
 
@@ -47,6 +59,7 @@ __all__ = [
     "DirectoryBusy",
     "DiskFull",
     "LawBroken",
+    "Level",
     "MissingExtra",
     "NotFinite",
     "NotSupported",
@@ -62,7 +75,11 @@ __all__ = [
     "WrongLedger",
     "WrongType",
     "check",
+    "disk_revolve",
+    "hrevolve",
+    "listed",
     "measure",
+    "multistage",
     "plan",
     "revolve",
     "run",
@@ -80,7 +97,8 @@ _ROOMS = {
     "planning": "Candidate Costs Plan Recording plan",
     "problem": "Problem Window",
     "running": "RunRecord measure run",
-    "schedules": "Schedule revolve segments store_all store_nothing window",
+    "schedules": "Level Schedule disk_revolve hrevolve listed multistage revolve segments "
+    "store_all store_nothing window",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _SUBMODULES = ("calltree", "models", "schedules", "testing", "tiers")

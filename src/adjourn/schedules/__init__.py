@@ -1,22 +1,29 @@
 """Every schedule family, and the actions they are made of; pure, no arrays, no I/O."""
 
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
+from ._blocked import Blocked, blocked
+from ._disk_revolve import DiskRevolve, disk_revolve
 from ._hrevolve import HRevolve, Level, hrevolve
+from ._listed import Listed, listed
 from ._multistage import Multistage, multistage
 from ._revolve import Revolve, revolve
 from ._rules import Composed, Rule, Use
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
+from ._spread import Spread, spread
 from ._trivial import StoreAll, StoreNothing, store_all, store_nothing
 from ._window import Segments, Window, segments, window
 
 __all__ = [
     "Action",
     "Advance",
+    "Blocked",
     "Composed",
     "Counts",
+    "DiskRevolve",
     "Drop",
     "HRevolve",
     "Level",
+    "Listed",
     "Load",
     "Multistage",
     "Record",
@@ -27,16 +34,21 @@ __all__ = [
     "Save",
     "Schedule",
     "Segments",
+    "Spread",
     "StoreAll",
     "StoreNothing",
     "Turn",
     "Use",
     "Window",
+    "blocked",
+    "disk_revolve",
     "hrevolve",
+    "listed",
     "multistage",
     "revolve",
     "schedule_from_json",
     "segments",
+    "spread",
     "store_all",
     "store_nothing",
     "window",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 from .._sizes import as_count
 from ..errors import BadValue, WrongType
@@ -13,10 +13,11 @@ from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save
 from ._binomial import split
 from ._checks import as_cost, refuse_unplannable
 from ._grammar import Body, Part, Planned, grow
-from ._rules import Rule
 from ._schedule import Reversal
 
-__all__ = ["HRevolve", "Level", "hrevolve"]
+__all__ = ["HRevolve", "Level", "LevelBodies", "hrevolve"]
+
+Stored: TypeAlias = tuple[int, int, int]  # level, slots, steps
 
 
 class Level(NamedTuple):
@@ -51,7 +52,9 @@ class HRevolve(Planned):
         levels = as_levels(self.levels)
         table = _table(steps, levels, advance)
         free = levels[0].write == levels[0].read == 0 and levels[0].slots is not None
-        rules = compose_levels(table, steps, binomial=free)
+        bodies = LevelBodies(table, binomial=free)
+        top = len(levels) - 1
+        rules = grow(bodies.live(top, table.slots[top], steps, 0), bodies.stored)
         self._settle(rules, len(levels), steps=steps, levels=levels, advance=advance)
 
     @property
@@ -106,7 +109,7 @@ def hrevolve(
     >>> schedule.cost(record=0, write=(0, 2), read=(0, 2))
     242.0
     >>> schedule.counts.snapshots
-    (5, 5)
+    (5, 10)
     """
     return HRevolve(steps, cast("tuple[Level, ...]", levels), advance)
 
@@ -140,49 +143,54 @@ def _table(steps: int, levels: tuple[Level, ...], advance: float) -> LevelTable:
             f"levels={levels!r} have no slot, and {steps} steps need the initial state kept. "
             "Give one of the levels a slot."
         )
-    slots = sum(1 if level.slots is None else min(level.slots, steps) for level in levels)
+    slots = [1 if level.slots is None else min(level.slots, steps) for level in levels]
+    closed = slots[0] if levels[0].write == levels[0].read == 0 else 0
     refuse_unplannable(
-        f"hrevolve of {steps} steps in {slots} slots",
-        cells=5 * (steps + 1) * (slots + len(levels)),
-        work=steps * steps * slots // 2,
+        f"hrevolve of {steps} steps in {sum(slots)} slots",
+        cells=(steps + 1) * (5 * (sum(slots) + len(levels)) - 4 * closed),
+        work=steps * steps * (sum(slots) - closed) // 2,
         instead="Take periodic() or multistage(), which need no tables, or fewer, longer steps.",
     )
     return level_table(steps, levels, advance)
 
 
-def compose_levels(table: LevelTable, steps: int, *, binomial: bool) -> tuple[Rule, ...]:
-    """Return the rules; a sub-problem is (level, slots, steps), its start stored and live.
+class LevelBodies:
+    """What to do in each sub-problem of a `LevelTable`, for `grow`.
 
+    A sub-problem is (level, slots, steps), its start state stored at that level and live.
     ``binomial``: level 0 costs nothing, and of its best splits the one with fewest writes is
     taken.
     """
-    most = table.slots
 
-    def live(level: int, slots: int, steps: int, at: int) -> list[Action | Part[_Stored]]:
+    def __init__(self, table: LevelTable, *, binomial: bool) -> None:
+        self._table = table
+        self._binomial = binomial
+        self._most = table.slots
+
+    def live(self, level: int, slots: int, steps: int, at: int) -> list[Action | Part[Stored]]:
+        """Return what to do with a live start state at ``at`` that is not stored."""
         if steps == 1:
             return [Record(at, at + 1), Reverse(at, at + 1)]
-        while not table.stores(level, slots, steps):
+        while not self._table.stores(level, slots, steps):
             level -= 1
-            slots = most[level]
+            slots = self._most[level]
         return [Save(at, level), Part((level, slots, steps), at)]
 
-    def stored(key: _Stored) -> Body[_Stored]:
+    def stored(self, key: Stored) -> Body[Stored]:
+        """Return what to do in a sub-problem, its start at 0."""
         level, slots, steps = key
-        if level == 0 and binomial:
+        if level == 0 and self._binomial:
             span = split(steps, slots)
         else:
-            span = table.split(level, slots, steps)
+            span = self._table.split(level, slots, steps)
         if span == 0:
-            return [Drop(0, level), *live(level - 1, most[level - 1], steps, 0)]
-        rest = live(level, table.fewer(level, slots), steps - span, span)
-        if span == 1:
-            head = [Drop(0, level), Record(0, 1), Reverse(0, 1)]
-        else:
-            head = [Part((level, slots, span), 0)]
-        return [Advance(0, span), *rest, Load(0, level), *head]
+            return [Drop(0, level), *self.live(level - 1, self._most[level - 1], steps, 0)]
+        rest = self.live(level, self._table.fewer(level, slots), steps - span, span)
+        return [Advance(0, span), *rest, Load(0, level), *self.kept(level, slots, span)]
 
-    level = len(most) - 1
-    return grow(live(level, most[level], steps, 0), stored)
-
-
-_Stored = tuple[int, int, int]
+    @staticmethod
+    def kept(level: int, slots: int, steps: int) -> list[Action | Part[Stored]]:
+        """Return what to do with a live start state at 0 that is stored."""
+        if steps == 1:
+            return [Drop(0, level), Record(0, 1), Reverse(0, 1)]
+        return [Part((level, slots, steps), 0)]

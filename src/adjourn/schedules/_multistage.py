@@ -135,7 +135,7 @@ def multistage(steps: int, ram: int, disk: int) -> Multistage:
     --------
     >>> schedule = multistage(100, ram=5, disk=10)
     >>> schedule.advances, schedule.counts.writes
-    (189, (40, 18))
+    (183, (50, 34))
     """
     return Multistage(steps, ram, disk)
 
