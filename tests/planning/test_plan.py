@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import ceil
 
 import pytest
@@ -122,3 +123,41 @@ def test_the_plan_says_why():
     assert made.reasons[0].startswith("segments")
     assert "1000.5 MiB, which the budget does not hold" in made.reasons[1]
     assert any("would take" in reason for reason in made.reasons)
+
+
+@given(
+    ring_costs(),
+    st.integers(1, 40),
+    st.lists(st.integers(0, 120), min_size=2, max_size=4),
+    st.lists(st.integers(0, 200), min_size=2, max_size=4),
+    st.integers(0, 30),
+)
+def test_more_memory_or_more_disk_never_gives_a_slower_plan(costs, steps, budgets, disks, price):
+    """With a disk too, plans fit both limits, are proven, and get no slower with more of either."""
+    costs = replace(
+        costs,
+        snapshot=costs.snapshot + 1,
+        disk_write=price,
+        disk_read=price,
+        disk_snapshot=costs.snapshot + 2,
+        disk_staging=2,
+    )
+    seen: list[tuple[int, int, float]] = []
+    for budget in sorted(budgets):
+        for disk in sorted(disks):
+            try:
+                made = plan(steps, costs, budget, disk)
+            except BudgetTooSmall:
+                seconds = float("inf")
+            else:
+                seconds = made.seconds
+                assert made.checked
+                assert made.peak_bytes <= budget
+                used = sum(made.schedule.counts.snapshots[1:])
+                assert used * costs.disk_snapshot <= disk
+                played = check(made.schedule, costs=costs)
+                assert played.seconds == pytest.approx(made.seconds, rel=1e-9, abs=1e-9)
+            for less, smaller, before in seen:
+                if less <= budget and smaller <= disk:
+                    assert seconds <= before * (1 + 1e-12)
+            seen.append((budget, disk, seconds))

@@ -10,7 +10,14 @@ from ..problem import Window
 from ..schedules import Schedule, revolve, segments, store_all, store_nothing, window
 from ._costs import Costs
 
-__all__ = ["Fit", "fixed_window", "least_fixed_window", "linear", "predict_seconds"]
+__all__ = [
+    "Fit",
+    "fixed_window",
+    "least_fixed_window",
+    "linear",
+    "predict_seconds",
+    "window_lengths",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +75,13 @@ def fixed_window(steps: int, costs: Costs, frame: Window, budget: int) -> Iterat
         schedule = store_all(steps)
         yield Fit(schedule, predict_seconds(schedule, costs), frame.nbytes(steps), 0.0)
     best: dict[str, Fit] = {}
-    for length in _lengths(steps, longest):
+    for length in window_lengths(steps, longest):
         room = budget - frame.nbytes(length)
         if room < costs.snapshot:
             continue
         blocks = -(-steps // length)
         slots = blocks - 1 if not costs.snapshot else min(room // costs.snapshot, blocks - 1)
-        _best_slots(steps, length, slots, costs, frame, best)
+        _best_slots(steps, length, slots, (costs, frame), best)
     if costs.reads == "state" and not frame.before and not frame.after:
         room = budget - frame.nbytes(1)
         if steps > 1 and room >= costs.snapshot:
@@ -83,7 +90,7 @@ def fixed_window(steps: int, costs: Costs, frame: Window, budget: int) -> Iterat
     yield from best.values()
 
 
-def _lengths(steps: int, longest: int) -> Iterator[int]:
+def window_lengths(steps: int, longest: int) -> Iterator[int]:
     """Yield the shortest window length of each number of blocks of 2 and more."""
     root = isqrt(steps)
     lengths = set(range(1, min(root, longest) + 1))
@@ -92,10 +99,11 @@ def _lengths(steps: int, longest: int) -> Iterator[int]:
 
 
 def _best_slots(
-    steps: int, length: int, slots: int, costs: Costs, frame: Window, best: dict[str, Fit]
+    steps: int, length: int, most: int, known: tuple[Costs, Window], best: dict[str, Fit]
 ) -> None:
     """Walk down from the most slots while fewer writes can still pay for more advances."""
-    for count in range(slots, 0, -1):
+    costs, frame = known
+    for count in range(most, 0, -1):
         plain = count >= -(-steps // length) - 1
         schedule = segments(steps, length) if plain else window(steps, length, count)
         if length == 1 and not plain:

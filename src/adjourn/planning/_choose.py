@@ -10,9 +10,10 @@ from ..errors import BudgetTooSmall, ScheduleError, WrongType
 from ..schedules import Schedule
 from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_seconds
 from ._costs import Costs
+from ._levels import two_levels
 from ._plan import Candidate, Plan
 
-__all__ = ["least_budget", "plan", "plan_schedule"]
+__all__ = ["candidate_fits", "least_budget", "plan", "plan_schedule"]
 
 _PLAYED = 2_000_000  # actions the checker plays as a matter of course, about two seconds
 
@@ -60,7 +61,7 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
         raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
     allowed = as_bytes(budget)
     on_disk = None if disk is None else as_bytes(disk, "disk")
-    fits = sorted(_candidates(steps, costs, allowed, on_disk), key=_preference)
+    fits = sorted(candidate_fits(steps, costs, allowed, on_disk), key=_preference)
     if not fits:
         least = least_budget(steps, costs)
         raise BudgetTooSmall(_too_small(steps, costs, budget, allowed, least), least)
@@ -101,12 +102,15 @@ def plan_schedule(schedule: Schedule, costs: Costs) -> Plan:
     )
 
 
-def _candidates(steps: int, costs: Costs, budget: int, disk: int | None) -> Iterable[Fit]:
+def candidate_fits(steps: int, costs: Costs, budget: int, disk: int | None) -> Iterable[Fit]:
+    """Return every schedule considered, the best of each family among them."""
     if costs.reads == "nothing":
         return [linear(steps, costs)]
     fits: list[Fit] = []
     if costs.window is not None:
         fits.extend(fixed_window(steps, costs, costs.window, budget))
+        if disk is not None:
+            fits.extend(two_levels(steps, costs, costs.window, budget, disk))
     return fits
 
 
@@ -133,6 +137,8 @@ def _prove(fit: Fit, costs: Costs, budget: int) -> bool:
         return False
     seen = check(fit.schedule, costs=costs)
     peak = seen.peak_bytes or 0
+    if len(seen.peaks) > 1 and any(seen.peaks[1:]):
+        peak += costs.disk_staging
     if peak > budget or peak > fit.peak_bytes:
         raise ScheduleError(
             f"{_name(fit)} was predicted to hold {fit.peak_bytes} bytes and holds {peak} when "
@@ -144,8 +150,9 @@ def _prove(fit: Fit, costs: Costs, budget: int) -> bool:
 
 def _name(fit: Fit) -> str:
     schedule = fit.schedule
+    schedule = getattr(schedule, "inner", schedule)
     parts = [schedule.family]
-    length = getattr(schedule, "length", None)
+    length = getattr(fit.schedule, "length", None)
     if length is not None:
         parts.append(f"{length} steps a window")
     if schedule.slots:
@@ -156,12 +163,17 @@ def _name(fit: Fit) -> str:
 
 
 def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[str]:
-    words = [
-        f"{_name(chosen)}: {format_seconds(chosen.seconds)} predicted, "
-        f"{format_bytes(chosen.peak_bytes)} of {format_bytes(budget)} held at the peak"
-    ]
+    held = f"{format_bytes(chosen.peak_bytes)} of {format_bytes(budget)} held at the peak"
+    words = [f"{_name(chosen)}: {format_seconds(chosen.seconds)} predicted, {held}"]
     if chosen.words:
         words.append(chosen.words)
+    counts = chosen.schedule.counts
+    if any(counts.snapshots[1:]):
+        in_memory, on_disk = counts.snapshots[0], sum(counts.snapshots[1:])
+        times = sum(counts.writes[1:])
+        words.append(
+            f"{in_memory} snapshots in main memory and {on_disk} on disk, written {times} times"
+        )
     steps = chosen.schedule.steps
     if costs.reads == "nothing":
         words.append("the reverse reads nothing of the forward run: nothing need be stored")

@@ -66,6 +66,8 @@ class Costs:
         survive advances.
     disk_write, disk_read : float or None
         Seconds to save and to load a snapshot on disk.
+    disk_snapshot, disk_staging : int
+        Bytes of a snapshot on disk, headers included, and of main memory to stage it.
     tape_copy : float
         Seconds to move one recorded step out of the problem's window and back in.
     standing : int
@@ -98,6 +100,8 @@ class Costs:
     disk_read: float | None = None
     tape_copy: float = 0.0
     standing: int = 0
+    disk_snapshot: int = 0
+    disk_staging: int = 0
 
     def __post_init__(self) -> None:
         for name in ("advance", "write", "read", "reverse", "tape_copy"):
@@ -107,7 +111,8 @@ class Costs:
                 object.__setattr__(self, name, _seconds(getattr(self, name), name))
         object.__setattr__(self, "recordings", _recordings(self.recordings))
         object.__setattr__(self, "snapshot", as_bytes(self.snapshot, "snapshot"))
-        object.__setattr__(self, "standing", as_bytes(self.standing, "standing"))
+        for name in ("standing", "disk_snapshot", "disk_staging"):
+            object.__setattr__(self, name, as_bytes(getattr(self, name), name))
         if self.reads not in ("nothing", "state", "tape"):
             raise BadValue(f'reads={self.reads!r} is unknown. Pass "nothing", "state" or "tape".')
         if not self.recordings and self.reads != "nothing":
@@ -149,6 +154,8 @@ class Costs:
             "disk_read": self.disk_read,
             "tape_copy": self.tape_copy,
             "standing": self.standing,
+            "disk_snapshot": self.disk_snapshot,
+            "disk_staging": self.disk_staging,
         }
 
     @classmethod
