@@ -19,6 +19,7 @@ __all__ = [
     "NotSupported",
     "ProblemFailed",
     "ScheduleError",
+    "StorageFailed",
     "TierFull",
     "WrongLedger",
     "WrongType",
@@ -110,6 +111,7 @@ class DiskFull(AdjournError, OSError):
 
     def __init__(self, message: str, needed: int | None = None, free: int | None = None) -> None:
         super().__init__(message)
+        self.errno = 28  # ENOSPC
         self.needed = needed
         self.free = free
 
@@ -132,6 +134,22 @@ class CorruptSnapshot(AdjournError, OSError):
 
 class TierFull(AdjournError, MemoryError):
     """A snapshot does not fit in what is free of its tier: it compressed less well than planned."""
+
+
+class StorageFailed(AdjournError, OSError):
+    """The system failed to write or read; the message names the file and what was meant.
+
+    Parameters
+    ----------
+    message : str
+        What was asked, what is so, what to do.
+    errno : int or None
+        The system's number for what went wrong.
+    """
+
+    def __init__(self, message: str, errno: int | None = None) -> None:
+        super().__init__(message)
+        self.errno = errno
 
 
 class DirectoryBusy(AdjournError, BlockingIOError):

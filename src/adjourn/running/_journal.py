@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from xxhash import xxh3_128
 
-from ..errors import CorruptSnapshot, NotSupported, WrongLedger
+from ..errors import CorruptSnapshot, DiskFull, NotSupported, StorageFailed, WrongLedger
 from ..problem import Array, Clock, Problem
 from ..tiers import DiskPool, specs_of
 from ..tiers._files import view_of
@@ -98,6 +98,8 @@ class Journal:
         See `Pace`.
     durable : bool
         Survive a loss of power, not just the end of the process.
+    tolerant : bool
+        Go on when a commit cannot be written; the one before it holds, and ``told`` says so.
 
     Raises
     ------
@@ -113,13 +115,16 @@ class Journal:
         *,
         overhead: float,
         durable: bool,
+        tolerant: bool = False,
     ) -> None:
         self._directory = directory
         self._problem = problem
         self._carried = carried_of(problem)
         self._ledger = Ledger(directory.files, directory.ledger_path, durable=durable)
         self._number = 0
+        self._tolerant = tolerant
         self.run = run
+        self.told: list[str] = []
 
         def pool(name: str) -> DiskPool:
             return DiskPool(
@@ -214,8 +219,8 @@ class Journal:
         return None
 
     def advanced(self, step: int) -> None:
-        """Note that the first sweep reached ``step``."""
-        if self.paces[_FORWARD].due():
+        """Note that the first sweep reached ``step``; its end is the turn's to commit."""
+        if step < self._problem.steps and self.paces[_FORWARD].due():
             self.commit(_FORWARD, step)
 
     def turned(self) -> None:
@@ -231,6 +236,15 @@ class Journal:
     def commit(self, phase: int, step: int) -> None:
         """Write a commit now."""
         began = time.perf_counter()
+        try:
+            self._write(phase, step)
+        except (DiskFull, StorageFailed) as error:
+            if not self._tolerant:
+                raise
+            self.told.append(f"the commit of step {step} was not written: {error}")
+        self.paces[phase].took(time.perf_counter() - began)
+
+    def _write(self, phase: int, step: int) -> None:
         pool = self._pools[phase]
         clock: dict[str, float | int] = {}
         arrays: Sequence[Array] = tuple(self._carried.values())
@@ -247,7 +261,6 @@ class Journal:
             for other in self._pools[_FORWARD].held():
                 self._pools[_FORWARD].drop(other)
         self._ledger.append("commit", number=number, phase=_PHASES[phase], step=step)
-        self.paces[phase].took(time.perf_counter() - began)
 
     def close(self, *, keep: bool) -> None:
         """Close all files; without ``keep`` remove every trace of the run."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from struct import Struct
 from typing import Any, cast
 
 from xxhash import xxh3_64_intdigest
 
 from ..tiers import Files
-from ..tiers._files import read_all, sync, write_all
+from ..tiers._files import failed, read_all, sync, sync_directory, write_all
 
 __all__ = ["FORMAT", "Ledger", "LedgerContent", "pack_record", "parse_records"]
 
@@ -100,12 +101,22 @@ class Ledger:
         self._number = 0
 
     def create(self) -> None:
-        """Begin an empty ledger; what was there is gone."""
-        self._fd = self._files.open(self._path, os.O_RDWR | os.O_CREAT)
-        self._files.truncate(self._fd, 0)
+        """Begin an empty ledger; what was there is gone.
+
+        Raises
+        ------
+        DiskFull, StorageFailed
+            The system failed to make it.
+        """
+        place = str(Path(self._path).parent)
+        try:
+            self._fd = self._files.open(self._path, os.O_RDWR | os.O_CREAT)
+            self._files.truncate(self._fd, 0)
+            if self._durable:
+                sync_directory(self._files, place)
+        except OSError as error:
+            raise failed(self._files, place, 0, "the ledger", error) from error
         self._at = self._number = 0
-        if self._durable:
-            self._files.sync_directory(os.path.dirname(self._path))  # noqa: PTH120 - a text
 
     def continue_from(self, content: LedgerContent) -> None:
         """Open the ledger for records after ``content``; cut off what is damaged."""
@@ -115,11 +126,21 @@ class Ledger:
         self._files.truncate(self._fd, self._at)
 
     def append(self, kind: str, **fields: Any) -> None:
-        """Add a record; after an error the ledger is as it was before."""
+        """Add a record; after an error the ledger is as it was before.
+
+        Raises
+        ------
+        DiskFull, StorageFailed
+            The system failed to write it.
+        """
         data = memoryview(pack_record(self._number, {"kind": kind, **fields}))
-        write_all(self._files, self._fd, data, self._at)
-        if self._durable:
-            sync(self._files, self._fd)
+        try:
+            write_all(self._files, self._fd, data, self._at)
+            if self._durable:
+                sync(self._files, self._fd)
+        except OSError as error:
+            place = str(Path(self._path).parent)
+            raise failed(self._files, place, len(data), "a line of the ledger", error) from error
         self._at += len(data)
         self._number += 1
 

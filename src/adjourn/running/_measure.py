@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import median
 from time import perf_counter, process_time
 from typing import Any
@@ -12,18 +13,26 @@ import numpy as np
 from ..errors import LawBroken
 from ..planning import Costs, Recording
 from ..problem import Array, Problem, Window
+from ..tiers import DiskPool, specs_of
 from ._progress import Spinner, spinner
 from ._protocol import require_problem
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_disk"]
 
 _LEAST_SECONDS = 5.0  # promise 9: at most 5% of one forward run or 5 s, whichever is larger
 _SHARE = 0.05
+_DISK_ROUNDS = 4
 _COLD_BYTES = 64 * 2**20  # more than processor caches hold
 _RECORDED_BYTES = 64 * 2**20  # recorded steps held while measuring, at most, or one step
 
 
-def measure(problem: Problem, *, effort: float = 1.0, progress: bool = True) -> Costs:
+def measure(
+    problem: Problem,
+    *,
+    effort: float = 1.0,
+    disk: bool | str = False,
+    progress: bool = True,
+) -> Costs:
     """Measure what a step of a problem costs, in processor seconds and bytes.
 
     Runs a few steps forward, recording and backward from step 0, copies a few states, and
@@ -36,6 +45,9 @@ def measure(problem: Problem, *, effort: float = 1.0, progress: bool = True) -> 
         The problem; ``begin()`` is called first and last.
     effort : float
         Seconds to spend on each of the three verbs, where the limit allows.
+    disk : bool or str
+        Measure the disk too: in the system's directory for temporary files, or in this one.
+        Nothing is left there.
     progress : bool
         Show on a terminal that measuring is at work.
 
@@ -45,10 +57,47 @@ def measure(problem: Problem, *, effort: float = 1.0, progress: bool = True) -> 
         The object lacks a method of the protocol.
     LawBroken
         A call returned something it should not.
+    DiskFull
+        The disk has no room for one snapshot.
     """
     require_problem(problem)
     with spinner("measuring one step", enabled=progress) as shown:
-        return _Stopwatch(problem, effort, shown).costs()
+        costs = _Stopwatch(problem, effort, shown).costs()
+        if disk and costs.snapshot:
+            shown.update("measuring the disk")
+            costs = measure_disk(problem, costs, None if disk is True else disk)
+        return costs
+
+
+def measure_disk(problem: Problem, costs: Costs, directory: str | None = None) -> Costs:
+    """Return the costs with the wall seconds of the disk, which the processor does not see.
+
+    Leaves the problem as after ``begin()``, and nothing on disk.
+    """
+    problem.begin()
+    arrays = problem.state(0)
+    pool = DiskPool(directory)
+    writes: list[float] = []
+    reads: list[float] = []
+    try:
+        pool.open(specs_of(arrays), _DISK_ROUNDS)
+        for step in range(_DISK_ROUNDS):
+            began = perf_counter()
+            pool.save(step, arrays, {})
+            writes.append(perf_counter() - began)
+        for step in range(_DISK_ROUNDS):
+            began = perf_counter()
+            pool.load(step, arrays)
+            reads.append(perf_counter() - began)
+        return replace(
+            costs,
+            disk_write=median(writes),
+            disk_read=median(reads),
+            disk_snapshot=-(-pool.disk_bytes // _DISK_ROUNDS) + PAGE,
+            disk_staging=pool.nbytes,
+        )
+    finally:
+        pool.close()
 
 
 class _Stopwatch:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
-from ..planning import Costs, Plan, plan
+from ..errors import BudgetTooSmall
+from ..planning import Costs, Plan, plan, plan_schedule
 from ..problem import Window
 from ..schedules import (
     Action,
@@ -18,10 +19,13 @@ from ..schedules import (
     Save,
     Schedule,
     Turn,
+    revolve,
     schedule_from_json,
+    segments,
+    spread,
+    window,
 )
 from ..schedules._schedule import Counts, Reversal
-from ..tiers._files import PAGE, round_up
 
 __all__ = ["Part", "Rest", "plan_rest"]
 
@@ -182,26 +186,49 @@ def plan_rest(
     """
     below: dict[int, int] = {}
     for step, tier in held:
-        if step < (stop if turned else live):
+        if step < (stop if turned else live) and made.costs.reads != "nothing":
             below[step] = min(tier, below.get(step, tier))
     cuts = sorted(below)
     costs = _frozen(made)
-    planned: list[tuple[Part, Plan]] = []
-    top = stop
-    if not turned:
-        planned.append(_part(made, costs, (live, stop), None, len(cuts), turns=True))
-        top = live
-    for number, cut in reversed(list(enumerate(cuts, start=1))):
-        planned.append(_part(made, costs, (cut, top), below[cut], number, turns=False))
-        top = cut
-    if top:
-        planned.append(_part(made, costs, (0, top), None, 0, turns=False))
+    while True:
+        try:
+            planned = _parts(made, costs, cuts, below, stop=stop, live=live, turned=turned)
+        except BudgetTooSmall:
+            if not cuts:
+                raise
+            cuts.pop()  # all slots are taken: give the snapshot up whose range is run again anyway
+        else:
+            break
     return replace(
         made,
         schedule=Rest(made.steps, tuple(part for part, _ in planned)),
         seconds=sum(one.seconds for _, one in planned),
         peak_bytes=max(one.peak_bytes for _, one in planned),
     )
+
+
+def _parts(
+    made: Plan,
+    costs: Costs,
+    cuts: list[int],
+    below: dict[int, int],
+    *,
+    stop: int,
+    live: int,
+    turned: bool,
+) -> list[tuple[Part, Plan]]:
+    """Return the parts between the cuts, from the top, each with its own plan."""
+    planned: list[tuple[Part, Plan]] = []
+    top = stop
+    if not turned:
+        planned.append(_part(made, costs, (live, top), None, len(cuts), turns=True))
+        top = live
+    for number, cut in reversed(list(enumerate(cuts, start=1))):
+        planned.append(_part(made, costs, (cut, top), below[cut], number, turns=False))
+        top = cut
+    if top:
+        planned.append(_part(made, costs, (0, top), None, 0, turns=False))
+    return planned
 
 
 def _part(
@@ -213,14 +240,41 @@ def _part(
     *,
     turns: bool,
 ) -> tuple[Part, Plan]:
-    """Return a part and its own plan; ``held`` snapshots lie on the disk meanwhile."""
+    """Return a part and its own plan; ``held`` snapshots lie on disk meanwhile."""
     start, stop = span
+    steps = stop - start
     budget = made.peak_bytes if made.budget is None else made.budget
-    disk = made.disk
-    if disk is not None:
-        disk = max(disk - held * (round_up(costs.snapshot) + 2 * PAGE), 0)
-    one = plan(stop - start, costs, budget, disk or None)
-    return Part(start, stop, tier, one.schedule, turns), one
+    slots = made.schedule.counts.snapshots
+    # The start of the part lies on disk already: its slot counts as free.
+    free = max(sum(slots[1:]) - held + (tier is not None), 0)
+    found: list[Plan] = []
+    refusal: BudgetTooSmall | None = None
+    try:
+        found.append(plan(steps, costs, budget))
+    except BudgetTooSmall as error:
+        refusal = error
+    if free:
+        found += _with_disk(made, costs, steps, slots[0], free)
+    if not found:
+        raise refusal or BudgetTooSmall("no slot is free")
+    best = min(found, key=lambda one: one.seconds)
+    return Part(start, stop, tier, best.schedule, turns), best
+
+
+def _with_disk(made: Plan, costs: Costs, steps: int, ram: int, disk: int) -> Iterator[Plan]:
+    """Yield plans that use free disk slots beside those in main memory."""
+    slots = min(ram + disk, max(steps - 1, 1))
+    inner: Schedule | None = None
+    if made.schedule.reversal == "retape":
+        length = max(made.window_steps, 1)
+        blocks = -(-steps // length)
+        if blocks > 1:
+            plain = slots >= blocks - 1
+            inner = segments(steps, length) if plain else window(steps, length, slots)
+    elif made.schedule.reversal == "state" and steps > 1:
+        inner = revolve(steps, slots, reversal="state")
+    if inner is not None:
+        yield plan_schedule(spread(inner, max(inner.counts.snapshots[0] - ram, 0)), costs)
 
 
 def _frozen(made: Plan) -> Costs:

@@ -188,7 +188,14 @@ def run_in(
 
 
 def _journal(place: RunDirectory, problem: Problem, run: bytes, storage: Storage) -> Journal:
-    return Journal(place, problem, run, overhead=storage.overhead, durable=storage.durable)
+    return Journal(
+        place,
+        problem,
+        run,
+        overhead=storage.overhead,
+        durable=storage.durable,
+        tolerant=storage.tolerant,
+    )
 
 
 def _matching(

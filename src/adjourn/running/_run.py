@@ -192,7 +192,7 @@ def play(
             for name, predicted in _predicted(made, schedule).items()
         ),
         own_seconds=max(wall - sum(seconds.values()), 0.0),
-        fallbacks=(*fallbacks, *told),
+        fallbacks=(*fallbacks, *told, *getattr(journal, "told", ())),
         tiers=tuple(tier_uses(stage.tiers, executor.waits, schedule, costs)),
     )
 

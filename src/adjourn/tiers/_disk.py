@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +20,12 @@ from ._files import (
     aligned,
     allocate,
     default_directory,
-    disk_full,
+    failed,
     file_system,
-    is_full,
     read_all,
     round_up,
     sync,
+    sync_directory,
     view_of,
 )
 from ._format import (
@@ -214,7 +215,7 @@ class DiskPool:
         needed = PAGE + slots * self._layout.slot_bytes
         try:
             if self.free_bytes() < needed:
-                raise OSError(28, "no space left on device")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._file.create()
             allocate(self._files, self._file.fd, 0, needed)
             self._buffers()
@@ -223,13 +224,11 @@ class DiskPool:
             self._file.write_page(page)
             if self._durable:
                 sync(self._files, self._file.fd)
-                self._files.sync_directory(self._directory)
+                sync_directory(self._files, self._directory)
         except OSError as error:
             self.close()
-            if is_full(error):
-                what = f"a disk tier of {slots} snapshots"
-                raise disk_full(self._files, self._directory, needed, what, error) from error
-            raise
+            what = f"a disk tier of {slots} snapshots"
+            raise failed(self._files, self._directory, needed, what, error) from error
         except BaseException:
             self.close()
             raise
@@ -284,10 +283,8 @@ class DiskPool:
         try:
             allocate(self._files, self._file.fd, start, needed)
         except OSError as error:
-            if is_full(error):
-                what = f"a disk tier of {slots - have} further snapshots"
-                raise disk_full(self._files, self._directory, needed, what, error) from error
-            raise
+            what = f"a disk tier of {slots - have} further snapshots"
+            raise failed(self._files, self._directory, needed, what, error) from error
         self._count = slots
         self._free[:0] = range(have, slots)[::-1]
 
@@ -300,7 +297,7 @@ class DiskPool:
             The step is held, no slot is free, or the arrays differ from those of `open`.
         DiskFull
             The file system goes back on its word; snapshots held stay valid.
-        OSError
+        StorageFailed
             The system failed to write; the slot stays free.
         """
         self._check_open()
@@ -344,12 +341,8 @@ class DiskPool:
             if self._durable:
                 sync(self._files, self._file.fd)
         except OSError as error:
-            if is_full(error):
-                what = f"the snapshot of step {step}"
-                raise disk_full(
-                    self._files, self._directory, layout.slot_bytes, what, error
-                ) from error
-            raise
+            what = f"the snapshot of step {step}"
+            raise failed(self._files, self._directory, layout.slot_bytes, what, error) from error
         self._free.pop()
         self._slots[step] = (slot, self._sequence)
 
@@ -360,6 +353,8 @@ class DiskPool:
         ------
         CorruptSnapshot
             What is read differs from what was written; the arrays hold anything.
+        StorageFailed
+            The system failed to read; the arrays hold anything.
         KeyError
             The step is not held.
         """
@@ -379,6 +374,9 @@ class DiskPool:
                 raise HeaderError("the checksum of its payload differs from its bytes")
         except (TornError, HeaderError) as error:
             raise self._corrupt(slot, step, str(error)) from None
+        except OSError as error:
+            what = f"reading the snapshot of step {step}"
+            raise failed(self._files, self._directory, 0, what, error) from error
         return header.clock
 
     def peek(self, step: int) -> Clock:

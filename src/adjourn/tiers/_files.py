@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import DiskFull
+from ..errors import DiskFull, StorageFailed
 from ..problem import Array
 
 __all__ = ["PAGE", "Files", "file_system", "read_all", "round_up", "write_all"]
@@ -169,6 +169,16 @@ def sync(files: Files, fd: int) -> None:
         return
 
 
+def sync_directory(files: Files, path: str) -> None:
+    """Wait for the names in a directory, however often the system is interrupted."""
+    while True:
+        try:
+            files.sync_directory(path)
+        except InterruptedError:
+            continue
+        return
+
+
 def is_full(error: OSError) -> bool:
     """Return whether an error says that there is no room."""
     return error.errno in _FULL
@@ -189,6 +199,20 @@ def disk_full(files: Files, directory: str, needed: int, what: str, cause: OSErr
         f"free ({why}). Free some space, pass another directory=, or a smaller disk=.",
         needed=needed,
         free=free,
+    )
+
+
+def failed(
+    files: Files, directory: str, needed: int, what: str, cause: OSError
+) -> DiskFull | StorageFailed:
+    """Return the error for a call that failed: for want of room, or otherwise."""
+    if is_full(cause):
+        return disk_full(files, directory, needed, what, cause)
+    why = cause.strerror or str(cause)
+    return StorageFailed(
+        f"{what} in {directory} failed: {why}. What was written before is valid; check the disk, "
+        "or pass another directory=.",
+        cause.errno,
     )
 
 
