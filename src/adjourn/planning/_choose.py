@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .._sizes import as_bytes, as_count, format_bytes, format_seconds
 from ..checker import check
-from ..errors import BudgetTooSmall, ScheduleError, WrongType
+from ..errors import BadValue, BudgetTooSmall, ScheduleError, WrongType
 from ..schedules import Schedule
 from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_seconds
 from ._costs import Costs
@@ -61,6 +61,11 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
         raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
     allowed = as_bytes(budget)
     on_disk = None if disk is None else as_bytes(disk, "disk")
+    if on_disk is not None and (costs.disk_write is None or costs.disk_read is None):
+        raise BadValue(
+            f"disk={disk!r} is given, and the costs do not know how fast the disk is. Pass "
+            "Costs(disk_write=, disk_read=, disk_snapshot=), or measure(problem, disk=True)."
+        )
     fits = sorted(candidate_fits(steps, costs, allowed, on_disk), key=_preference)
     if not fits:
         least = least_budget(steps, costs)

@@ -14,6 +14,7 @@ from ..errors import LawBroken
 from ..planning import Costs, Recording
 from ..problem import Array, Problem, Window
 from ..tiers import DiskPool, specs_of
+from ..tiers._format import PAGE
 from ._progress import Spinner, spinner
 from ._protocol import require_problem
 

@@ -14,7 +14,7 @@ from ..planning import Costs, Plan, plan, plan_schedule
 from ..problem import Problem
 from ..schedules import Action, Schedule
 from ._executor import Executor, Journal
-from ._measure import measure
+from ._measure import measure, measure_disk
 from ._progress import progress_bar
 from ._protocol import require_problem
 from ._record import RunRecord, Verb
@@ -116,6 +116,8 @@ def make_plan(
         if budget is None:
             raise BadValue('neither a plan nor a budget is given. Pass budget="2 GiB", or a plan.')
         costs = measure(problem, progress=progress) if costs is None else costs
+        if disk is not None and costs.disk_write is None:
+            costs = measure_disk(problem, costs)
         return plan(problem.steps, costs, budget, disk)
     if isinstance(made, Schedule):
         costs = measure(problem, progress=progress) if costs is None else costs
