@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         WrongLedger,
         WrongType,
     )
-    from .planning import Candidate, Costs, Plan, Recording, plan
+    from .planning import Candidate, Costs, Curve, Plan, Recording, curve, plan
     from .problem import Problem, Window
     from .running import RunRecord, measure, run
     from .schedules import (
@@ -56,6 +56,7 @@ __all__ = [
     "Check",
     "CorruptSnapshot",
     "Costs",
+    "Curve",
     "DirectoryBusy",
     "DiskFull",
     "LawBroken",
@@ -75,6 +76,7 @@ __all__ = [
     "WrongLedger",
     "WrongType",
     "check",
+    "curve",
     "disk_revolve",
     "hrevolve",
     "listed",
@@ -94,7 +96,7 @@ _ROOMS = {
     "errors": "AdjournError BadFile BadValue BudgetTooSmall CorruptSnapshot DirectoryBusy "
     "DiskFull LawBroken MissingExtra NotFinite NotSupported ProblemFailed "
     "ScheduleError TierFull WrongLedger WrongType",
-    "planning": "Candidate Costs Plan Recording plan",
+    "planning": "Candidate Costs Curve Plan Recording curve plan",
     "problem": "Problem Window",
     "running": "RunRecord measure run",
     "schedules": "Level Schedule disk_revolve hrevolve listed multistage revolve segments "

@@ -2,6 +2,19 @@
 
 from ._choose import least_budget, plan, plan_schedule
 from ._costs import Costs, Recording
+from ._curve import Curve, CurvePoint, FamilyCurve, curve
 from ._plan import Candidate, Plan
 
-__all__ = ["Candidate", "Costs", "Plan", "Recording", "least_budget", "plan", "plan_schedule"]
+__all__ = [
+    "Candidate",
+    "Costs",
+    "Curve",
+    "CurvePoint",
+    "FamilyCurve",
+    "Plan",
+    "Recording",
+    "curve",
+    "least_budget",
+    "plan",
+    "plan_schedule",
+]
