@@ -247,34 +247,40 @@ def _part(
     slots = made.schedule.counts.snapshots
     # The start of the part lies on disk already: its slot counts as free.
     free = max(sum(slots[1:]) - held + (tier is not None), 0)
-    found: list[Plan] = []
+    # Optimal over both levels for what is a large part of the run; short parts, of which there
+    # may be many, are not worth the time that takes.
+    disk = free * max(costs.disk_snapshot, 1) if 4 * steps > made.steps and free else None
+    found = list(_alike(made, costs, steps, slots[0], free))
     refusal: BudgetTooSmall | None = None
     try:
-        found.append(plan(steps, costs, budget))
+        found.append(plan(steps, costs, budget, disk))
     except BudgetTooSmall as error:
         refusal = error
-    if free:
-        found += _with_disk(made, costs, steps, slots[0], free)
+    # All parts reverse in the same way, so that one window serves them all.
+    found = [one for one in found if one.schedule.reversal == made.schedule.reversal]
     if not found:
         raise refusal or BudgetTooSmall("no slot is free")
     best = min(found, key=lambda one: one.seconds)
     return Part(start, stop, tier, best.schedule, turns), best
 
 
-def _with_disk(made: Plan, costs: Costs, steps: int, ram: int, disk: int) -> Iterator[Plan]:
-    """Yield plans that use free disk slots beside those in main memory."""
+def _alike(made: Plan, costs: Costs, steps: int, ram: int, disk: int) -> Iterator[Plan]:
+    """Yield a plan of the kind of the one that is continued, on the slots that are free."""
     slots = min(ram + disk, max(steps - 1, 1))
     inner: Schedule | None = None
     if made.schedule.reversal == "retape":
         length = max(made.window_steps, 1)
         blocks = -(-steps // length)
-        if blocks > 1:
+        if blocks == 1:
+            inner = segments(steps, length)
+        elif slots:
             plain = slots >= blocks - 1
             inner = segments(steps, length) if plain else window(steps, length, slots)
-    elif made.schedule.reversal == "state" and steps > 1:
-        inner = revolve(steps, slots, reversal="state")
+    elif made.schedule.reversal == "state" and (slots or steps == 1):
+        inner = revolve(steps, max(slots, 1), reversal="state")
     if inner is not None:
-        yield plan_schedule(spread(inner, max(inner.counts.snapshots[0] - ram, 0)), costs)
+        more = max(inner.counts.snapshots[0] - ram, 0)
+        yield plan_schedule(spread(inner, more) if more else inner, costs)
 
 
 def _frozen(made: Plan) -> Costs:
