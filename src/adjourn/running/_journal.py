@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,15 +39,21 @@ class Pace:
         Share of the run's time; ``inf`` commits at every opportunity, 0 never.
     nbytes : int
         Bytes of one commit.
+    clock : callable
+        Returns seconds.
     """
 
     overhead: float
     nbytes: int
+    clock: Callable[[], float] = time.perf_counter
     seconds: float = 0.0
     commits: int = 0
-    _began: float = field(default_factory=time.perf_counter)
-    _last: float = field(default_factory=time.perf_counter)
+    _began: float = field(init=False)
+    _last: float = field(init=False)
     _costs: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._began = self._last = self.clock()
 
     @property
     def expected(self) -> float:
@@ -58,7 +64,7 @@ class Pace:
         """Return whether to commit now."""
         if self.overhead == 0:
             return False
-        now = time.perf_counter()
+        now = self.clock()
         if turn:
             return (now - self._began) * self.overhead - self.seconds >= self.expected
         return (now - self._last) * self.overhead >= self.expected
@@ -68,7 +74,7 @@ class Pace:
         self._costs = (*self._costs[-1:], seconds)
         self.seconds += seconds
         self.commits += 1
-        self._last = time.perf_counter()
+        self._last = self.clock()
 
 
 @dataclass(frozen=True, slots=True)
