@@ -107,3 +107,8 @@ def same(toy, expected):
     """Return whether all that a problem carries has the expected bits."""
     found = toy.carried()
     return all(np.array_equal(found[name], array) for name, array in expected.items())
+
+
+def small_toy():
+    """Return the problem of these runs; named on a command line."""
+    return Toy(STEPS)
