@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -422,7 +423,7 @@ def test_the_oldest_steps_give_way(job: Adjoint, wave: Wave, stored: np.ndarray)
     for cuts in ((0, 40), (0, 3, 40), (0, 28, 33, 39, 40)):
         job.reserve(7)
         job.begin()
-        for start, stop in zip(cuts, cuts[1:], strict=False):
+        for start, stop in pairwise(cuts):
             job.record(start, stop, replay=False)
         job.turn()
         job.reverse(33, 40)

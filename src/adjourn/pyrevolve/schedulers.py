@@ -237,14 +237,14 @@ class HRevolve(Scheduler):
 
     def next(self) -> Action:
         """Return the next action."""
-        action = next(self._actions)
+        action = next(self._actions, HAction(Action.TERMINATE, 0, 0, -1))
         self.capo, self.old_capo, self.cp_pointer = action.capo, action.old_capo, action.ckp
         return action
 
     @property
     def oplist(self) -> Sequence[Action]:
         """All actions of a run, generated anew."""
-        return [a for a in self._all() if a.type != Action.TERMINATE]
+        return list(self._all())
 
     @property
     def makespan(self) -> float:
@@ -288,8 +288,6 @@ class HRevolve(Scheduler):
                     yield HAction(kind, start, start, -1)
                 case _:
                     pass
-        while True:
-            yield HAction(Action.TERMINATE, 0, 0, -1)
 
 
 def _hierarchic(steps: int, architecture: Architecture, uf: float) -> Schedule:
