@@ -20,7 +20,7 @@ from ._record import RunRecord
 from ._recovery import restart
 from ._rest import Rest, plan_rest
 from ._run import play
-from ._stage import Stage, begin, open_stage
+from ._stage import Stage, begin, open_stage, planned_ratio
 from ._storage import Storage
 
 __all__ = ["resume", "run_in"]
@@ -129,7 +129,7 @@ def resume(
 def run_in(
     directory: str | Path,
     problem: Problem,
-    make: Callable[[], Plan],
+    make: Callable[[str], Plan],
     storage: Storage,
     *,
     progress: bool,
@@ -156,7 +156,7 @@ def run_in(
             )
         place.sweep()
         about = storage.to_json()
-        made = make()
+        made = make(place.path)
         begin(problem, made)
         run = os.urandom(_RUN)
         journal = _journal(place, problem, run, storage)
@@ -227,10 +227,9 @@ def _adopt(
     for number, planned in enumerate(made.schedule.counts.snapshots[1:], start=1):
         slots = max(planned, 1)
         pool = storage.pool(place.pool_path(f"tier{number}"), run)
-        tier: Tier = pool
+        tier = storage.encoded(pool, planned_ratio(made))
         inner, count = specs, slots
-        if storage.encoder is not None:
-            tier = Encoded(pool, storage.encoder, ratio=storage.ratio)
+        if isinstance(tier, Encoded):
             inner, count = tier.inner_specs(specs, slots)
         try:
             told += [f"{pool.location}: {what}" for what in pool.adopt(inner, count)]

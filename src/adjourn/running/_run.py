@@ -85,16 +85,19 @@ def run(
         Another process runs in the directory.
     """
     require_problem(problem)
+
+    def make(place: str | None = None) -> Plan:
+        nonlocal costs
+        if disk is not None and (costs is None or costs.disk_write is None):
+            costs = measure(problem, progress=progress) if costs is None else costs
+            costs = measure_disk(problem, costs, place, storage)
+        return make_plan(problem, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+
     if directory is not None:
         from ._resume import run_in  # noqa: PLC0415 - heavy, and not needed by most runs
 
-        def make() -> Plan:
-            return make_plan(
-                problem, plan, budget=budget, disk=disk, costs=costs, progress=progress
-            )
-
         return run_in(directory, problem, make, storage or Storage(), progress=progress)
-    made = make_plan(problem, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+    made = make()
     stage = set_up(problem, made, storage)
     try:
         return play(problem, stage, made.schedule, progress=progress)

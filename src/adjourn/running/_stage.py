@@ -22,7 +22,7 @@ from ..tiers import (
 )
 from ._storage import Storage
 
-__all__ = ["Stage", "begin", "open_stage", "set_up"]
+__all__ = ["Stage", "begin", "open_stage", "planned_ratio", "set_up"]
 
 OpenDisk = Callable[[int, Tier, Sequence[ArraySpec], int], None]
 
@@ -120,13 +120,20 @@ def open_stage(
     try:
         tiers[0].open(specs, slots[0])
         for number in range(len(tiers), len(slots)):
-            tier = storage.wrapped(pool(number) if pool else storage.pool(None, None))
+            behind = pool(number) if pool else storage.pool(None, None)
+            tier = storage.wrapped(behind, planned_ratio(made))
             tier.open(specs, max(slots[number], 1))
             tiers.append(tier)
     except BaseException:
         stage.close()
         raise
     return stage
+
+
+def planned_ratio(made: Plan) -> float:
+    """Return how many times smaller the plan counts on a snapshot to be on disk."""
+    costs = made.costs
+    return max(costs.snapshot / costs.disk_snapshot, 1.0) if costs.disk_snapshot else 1.0
 
 
 def _moves_tapes(problem: Problem, schedule: Schedule) -> bool:

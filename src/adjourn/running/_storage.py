@@ -41,8 +41,10 @@ class Storage:
         it when it is needed.
     encoder : Encoder, optional
         Encodes snapshots on disk. A lossy one changes the gradient by about its tolerance.
-    ratio : float
-        How many times smaller the encoder makes a state; see `adjourn.tiers.measure_encoder`.
+    ratio : float, optional
+        How many times smaller the encoder makes a state, as the plan counts on. By default nine
+        tenths of what is measured after the first twentieth of the steps; a snapshot for which
+        that is too much meets ``on_full``.
     files : Files, optional
         The layer of system calls, for tests.
     """
@@ -55,7 +57,7 @@ class Storage:
     on_corrupt: Literal["raise", "recompute"] = "raise"
     on_full: Literal["raise", "recompute"] = "raise"
     encoder: Encoder | None = None
-    ratio: float = 1.0
+    ratio: float | None = None
     files: Files | None = None
 
     def __post_init__(self) -> None:
@@ -82,14 +84,16 @@ class Storage:
             files=self.files,
         )
 
-    def wrapped(self, pool: DiskPool) -> Tier:
+    def encoded(self, pool: DiskPool, ratio: float) -> Tier:
+        """Return the pool, encoded if that was asked for, at a ratio unless one was given."""
+        if self.encoder is None:
+            return pool
+        return Encoded(pool, self.encoder, ratio=self.ratio or ratio)
+
+    def wrapped(self, pool: DiskPool, ratio: float) -> Tier:
         """Return the tier that a run sees: encoded and in the background, as asked for."""
-        tier: Tier = pool
-        if self.encoder is not None:
-            tier = Encoded(tier, self.encoder, ratio=self.ratio)
-        if self.background:
-            tier = Background(tier, self.background)
-        return tier
+        tier = self.encoded(pool, ratio)
+        return Background(tier, self.background) if self.background else tier
 
     def to_json(self) -> dict[str, Any]:
         """Return what a resumed run needs to know.
