@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from .schedules import (
         Level,
         Schedule,
+        asynchronous,
         disk_revolve,
         hrevolve,
         listed,
         multistage,
+        periodic,
         revolve,
         segments,
         store_all,
@@ -75,6 +77,7 @@ __all__ = [
     "Window",
     "WrongLedger",
     "WrongType",
+    "asynchronous",
     "check",
     "curve",
     "disk_revolve",
@@ -82,6 +85,7 @@ __all__ = [
     "listed",
     "measure",
     "multistage",
+    "periodic",
     "plan",
     "revolve",
     "run",
@@ -99,8 +103,8 @@ _ROOMS = {
     "planning": "Candidate Costs Curve Plan Recording curve plan",
     "problem": "Problem Window",
     "running": "RunRecord measure run",
-    "schedules": "Level Schedule disk_revolve hrevolve listed multistage revolve segments "
-    "store_all store_nothing window",
+    "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed multistage periodic "
+    "revolve segments store_all store_nothing window",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _SUBMODULES = ("calltree", "models", "schedules", "testing", "tiers")

@@ -1,11 +1,13 @@
 """Every schedule family, and the actions they are made of; pure, no arrays, no I/O."""
 
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
+from ._asynchronous import Asynchronous, asynchronous
 from ._blocked import Blocked, blocked
 from ._disk_revolve import DiskRevolve, disk_revolve
 from ._hrevolve import HRevolve, Level, hrevolve
 from ._listed import Listed, listed
 from ._multistage import Multistage, multistage
+from ._periodic import Periodic, periodic
 from ._revolve import Revolve, revolve
 from ._rules import Composed, Rule, Use
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
@@ -16,6 +18,7 @@ from ._window import Segments, Window, segments, window
 __all__ = [
     "Action",
     "Advance",
+    "Asynchronous",
     "Blocked",
     "Composed",
     "Counts",
@@ -26,6 +29,7 @@ __all__ = [
     "Listed",
     "Load",
     "Multistage",
+    "Periodic",
     "Record",
     "Reversal",
     "Reverse",
@@ -40,11 +44,13 @@ __all__ = [
     "Turn",
     "Use",
     "Window",
+    "asynchronous",
     "blocked",
     "disk_revolve",
     "hrevolve",
     "listed",
     "multistage",
+    "periodic",
     "revolve",
     "schedule_from_json",
     "segments",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from ._actions import Action
 from ._rules import Composed, Item, Rule, Use, count_rules
@@ -12,28 +12,26 @@ from ._schedule import Counts
 
 __all__ = ["Body", "Part", "Planned", "grow"]
 
-Key = TypeVar("Key", bound=Hashable)
 
-
-class Part(NamedTuple, Generic[Key]):
+class Part(NamedTuple):
     """The sub-problem ``key``, its start moved ``offset`` steps along."""
 
-    key: Key
+    key: Hashable
     offset: int
 
 
-Body: TypeAlias = Sequence[Action | Part[Key]]
+Body: TypeAlias = Sequence[Action | Part]
 
 
-def grow(root: Body[Key], expand: Callable[[Key], Body[Key]]) -> tuple[Rule, ...]:
+def grow(root: Body, expand: Callable[[Any], Body]) -> tuple[Rule, ...]:
     """Return the rules that play ``root``, one for each sub-problem met; the last is ``root``.
 
     Costs one call of ``expand`` for each sub-problem, without recursion: sub-problems may nest
     as deep as there are steps.
     """
     rules: list[Rule] = []
-    numbers: dict[Key, int] = {}
-    waiting: list[tuple[Key | None, Body[Key]]] = [(None, root)]
+    numbers: dict[Hashable, int] = {}
+    waiting: list[tuple[Hashable | None, Body]] = [(None, root)]
     while waiting:
         key, body = waiting[-1]
         missing = {
@@ -50,7 +48,7 @@ def grow(root: Body[Key], expand: Callable[[Key], Body[Key]]) -> tuple[Rule, ...
     return tuple(rules)
 
 
-def _item(item: Action | Part[Key], numbers: dict[Key, int]) -> Item:
+def _item(item: Action | Part, numbers: dict[Hashable, int]) -> Item:
     return Use(numbers[item.key], item.offset) if isinstance(item, Part) else item
 
 

@@ -167,7 +167,7 @@ class LevelBodies:
         self._binomial = binomial
         self._most = table.slots
 
-    def live(self, level: int, slots: int, steps: int, at: int) -> list[Action | Part[Stored]]:
+    def live(self, level: int, slots: int, steps: int, at: int) -> list[Action | Part]:
         """Return what to do with a live start state at ``at`` that is not stored."""
         if steps == 1:
             return [Record(at, at + 1), Reverse(at, at + 1)]
@@ -176,7 +176,7 @@ class LevelBodies:
             slots = self._most[level]
         return [Save(at, level), Part((level, slots, steps), at)]
 
-    def stored(self, key: Stored) -> Body[Stored]:
+    def stored(self, key: Stored) -> Body:
         """Return what to do in a sub-problem, its start at 0."""
         level, slots, steps = key
         if level == 0 and self._binomial:
@@ -189,7 +189,7 @@ class LevelBodies:
         return [Advance(0, span), *rest, Load(0, level), *self.kept(level, slots, span)]
 
     @staticmethod
-    def kept(level: int, slots: int, steps: int) -> list[Action | Part[Stored]]:
+    def kept(level: int, slots: int, steps: int) -> list[Action | Part]:
         """Return what to do with a live start state at 0 that is stored."""
         if steps == 1:
             return [Drop(0, level), Record(0, 1), Reverse(0, 1)]
