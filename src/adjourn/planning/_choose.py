@@ -8,6 +8,7 @@ from .._sizes import as_bytes, as_count, format_bytes, format_seconds
 from ..checker import check
 from ..errors import BadValue, BudgetTooSmall, ScheduleError, WrongType
 from ..schedules import Schedule
+from ._anywhere import least_anywhere, recordings_lie_anywhere
 from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_seconds
 from ._costs import Costs
 from ._levels import two_levels
@@ -124,10 +125,12 @@ def least_budget(steps: int, costs: Costs) -> int:
     frame = costs.window
     if costs.reads == "nothing":
         return 0
-    if frame is not None and not frame.survives_advance:
-        return least_fixed_window(steps, costs, frame)
-    peak = min(r.peak for r in costs.recordings)
-    return peak + (costs.snapshot if steps > 1 else 0)
+    needs: list[int] = []
+    if frame is not None:
+        needs.append(least_fixed_window(steps, costs, frame))
+    if recordings_lie_anywhere(costs):
+        needs.append(least_anywhere(steps, costs))
+    return min(needs)
 
 
 def _preference(fit: Fit) -> tuple[float, int]:
