@@ -1,0 +1,209 @@
+"""The report as one HTML file: no network, no scripts, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+
+from ._curve_svg import Mark, draw_curve
+from ._field import draw_field
+from ._plan_text import facts, optimality
+from ._record_text import compared, record_title, remarks
+from ._report import Report
+from ._schedule_svg import draw_memory, draw_schedule
+from ._style import PAGE
+from ._svg import Canvas
+from ._trace import trace
+from ._words import count, ratio, size, span
+
+__all__ = ["html_page"]
+
+_WIDE, _NARROW = 1000, 400
+
+_WORDS = (
+    ("forward step", "the model run one step further, leaving nothing behind"),
+    ("recording", "a forward step that also leaves what the reverse of that step reads"),
+    ("snapshot", "a copy of the model's state, from which it can be run again"),
+    ("reverse", "the adjoint of a step: it takes the gradient one step back in time"),
+    ("history", "everything the reverse sweep reads, for all steps: what does not fit in memory"),
+    ("budget", "bytes for snapshots, recorded steps and buffers, beyond the model itself"),
+    ("schedule", "the order in which steps are run, kept, run again and reversed"),
+)
+
+
+def html_page(report: Report) -> str:
+    """Return a report as one self-contained HTML file.
+
+    Everything is inline: no network, no script. The pictures are bounded, however long the
+    schedule.
+    """
+    record = report.record
+    title = report.title or record_title(record)
+    sections = [
+        _head(report, title),
+        _cards(report),
+        _section("Predicted and measured", _comparison(report)),
+        _section("Why this plan", _why(report)),
+        _section("What the plan does, step by step", _pictures(report)),
+        _section("What another budget would buy", _curve(report)),
+        _section("The model and its gradient", _fields(report)),
+        _section("The words", _definitions(_WORDS)),
+        _section("About this run", _definitions(report.about)),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>{PAGE}</style></head>"
+        f"<body><main>{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{body}</section>" if body else ""
+
+
+def _head(report: Report, title: str) -> str:
+    mark = ""
+    if report.same_bits is not None:
+        bad = "" if report.same_bits else " bad"
+        mark = f'<div class="verdict{bad}">{escape(report.verdict)}</div>'
+    said = escape(report.against_stored())
+    intro = (
+        "The gradient of a simulation by the adjoint method needs the states of the forward run "
+        "in reverse order. Here they were not all kept: within the memory allowed, some were "
+        "kept and the others computed again, in the order that takes the least time."
+    )
+    return f'<h1>{escape(title)}</h1>{mark}<p>{said}</p><p class="sub">{escape(intro)}</p>'
+
+
+def _cards(report: Report) -> str:
+    record, plan = report.record, report.record.plan
+    cards: list[tuple[str, str, str]] = []
+    if plan.budget is not None:
+        cards.append(("memory allowed", size(plan.budget), "the budget"))
+    cards.append(
+        ("memory held at the peak", size(record.peak_bytes), f"{size(plan.peak_bytes)} predicted")
+    )
+    cards.append(("processor time", span(record.cpu_seconds), f"{span(plan.seconds)} predicted"))
+    again = max(record.recomputed_steps, 0)
+    cards.append(("steps run again", count(again), f"beyond {count(plan.steps)} of one plain run"))
+    stored = report.stored
+    if stored is not None:
+        times = ratio(record.cpu_seconds, stored.cpu_seconds)
+        less = stored.peak_bytes / max(record.peak_bytes, 1)
+        cards.append(
+            ("against the whole history stored", f"{times}x time", f"{less:.1f} times less memory")
+        )
+    items = "".join(
+        f'<div class="card"><span>{escape(name)}</span><b>{escape(figure)}</b>'
+        f"<span>{escape(more)}</span></div>"
+        for name, figure, more in cards
+    )
+    return f'<div class="cards">{items}</div>'
+
+
+def _comparison(report: Report) -> str:
+    rows = [tuple(cell.strip() for cell in row) for row in compared(report.record)]
+    head = ("", "predicted", "measured", "measured / predicted")
+    return _table(head, rows) + _list(remarks(report.record))
+
+
+def _why(report: Report) -> str:
+    plan = report.record.plan
+    body = _list(plan.reasons)
+    body += f"<p>Is it optimal? {escape(_sentence(optimality(plan)))}</p>"
+    body += _definitions([f for f in facts(plan) if f[0] in ("schedule", "steps", "snapshots",
+                                                             "checked")])  # fmt: skip
+    if len(plan.candidates) > 1:
+        fastest = plan.candidates[0].seconds
+        rows = [
+            (c.name, span(c.seconds), ratio(c.seconds, fastest), size(c.peak_bytes))
+            for c in plan.candidates
+        ]
+        body += "<p>What was compared, by predicted time:</p>"
+        body += _table(("schedule", "time", "ratio", "peak"), rows)
+    return body
+
+
+def _pictures(report: Report) -> str:
+    record, plan = report.record, report.record.plan
+    made = trace(plan.schedule, plan.costs, plan.peak_bytes, columns=_WIDE - 80, rows=290)
+    if made is None:
+        return "<p>The schedule has more than two million actions: too many to draw.</p>"
+    first = _figure(
+        lambda width: draw_schedule(made, width),
+        "Each line is the model moving through its steps while time goes to the right. Blue rises "
+        "as the model runs forward, orange where it also records, green falls as steps are "
+        "reversed. A grey line is a snapshot, kept from where it begins to where it ends. Where "
+        "blue starts in the middle, the model was restarted from a snapshot.",
+    )
+    second = _figure(
+        lambda width: draw_memory(made, width, plan.budget, plan.peak_bytes,
+                                  record.peak_bytes),
+        "The memory that the plan holds at each moment, on the same time axis. It must stay under "
+        f"the dashed line. The run set aside {size(record.peak_bytes)} from its beginning to its "
+        "end, so that nothing is allocated on the way.",
+    )  # fmt: skip
+    return first + second
+
+
+def _curve(report: Report) -> str:
+    curve, record = report.curve, report.record
+    if curve is None:
+        return ""
+    marks: list[Mark] = []
+    if report.stored is not None:
+        over = record.cpu_seconds / max(report.stored.cpu_seconds, 1e-12)
+        marks.append(Mark("measured", record.peak_bytes, over, "ring"))
+    knee = curve.knee
+    whole = curve.store_all_seconds
+    caption = (
+        "Predicted time of the gradient for each budget, over the time with the whole history "
+        "stored; each coloured line is one family of schedules, the thick line the fastest. "
+        f"Less than {size(curve.least_budget)} cannot work. The curve bends at "
+        f"{size(knee.budget)} ({ratio(knee.seconds, whole)} times): less memory than that costs "
+        "much time, more saves little."
+    )
+    return _figure(lambda width: draw_curve(curve, width, marks), caption)
+
+
+def _fields(report: Report) -> str:
+    figures = [
+        f"<figure>{draw_field(field).render()}<figcaption>{escape(field.note)}</figcaption>"
+        "</figure>"
+        for field in report.fields
+    ]
+    return f'<div class="pair">{"".join(figures)}</div>' if figures else ""
+
+
+def _figure(draw: Callable[[int], Canvas], caption: str) -> str:
+    wide, narrow = draw(_WIDE).render(), draw(_NARROW).render()
+    return (
+        f'<figure><div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f'<div class="scroll"><table><tr>{top}</tr>{body}</table></div>'
+
+
+def _list(items: Iterable[str]) -> str:
+    inside = "".join(f"<li>{escape(_sentence(item))}</li>" for item in items)
+    return f"<ul>{inside}</ul>" if inside else ""
+
+
+def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
+    inside = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in pairs)
+    return f"<dl>{inside}</dl>" if inside else ""
+
+
+def _sentence(words: str) -> str:
+    """Return words as a sentence; a number or a name at the front stays as it is."""
+    ended = words if words.endswith((".", "?", "!")) else words + "."
+    return ended[0].upper() + ended[1:] if not words[0].isupper() else ended
