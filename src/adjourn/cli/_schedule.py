@@ -1,0 +1,85 @@
+"""`adjourn schedule`: the picture of a schedule of any family."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any
+
+from ._shared import Commands, Parser, add_json, command, print_json, write_text
+
+if TYPE_CHECKING:
+    from ..schedules import Schedule
+
+__all__ = ["add_parser"]
+
+_COUNTED = ("int", "int | None")
+_NAMED = ("str", "Literal")
+
+
+def add_parser(subparsers: Commands) -> None:
+    """Add the command, with one sub-command for each family that options can describe."""
+    parser = command(
+        subparsers,
+        "schedule",
+        "show a schedule of any family as a picture",
+        "For example: adjourn schedule revolve --steps 50 --slots 7",
+    )
+    families = parser.add_subparsers(metavar="family", required=True)
+    for name, maker in _makers().items():
+        words = (maker.__doc__ or "").split("\n", maxsplit=1)[0].rstrip(".")
+        family = command(families, name, words.removeprefix("Return ") or name)
+        for parameter in signature(maker).parameters.values():
+            _add(family, parameter)
+        family.add_argument("--lines", type=int, default=32, help="lines at most (default: 32)")
+        family.add_argument("--output", metavar="FILE.svg", help="draw it as an SVG file")
+        add_json(family)
+        family.set_defaults(func=_run, maker=maker)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ..reports import schedule_svg, schedule_text  # noqa: PLC0415
+
+    maker: Callable[..., Schedule] = arguments.maker
+    given = {name: getattr(arguments, name) for name in signature(maker).parameters}
+    schedule = maker(**{name: value for name, value in given.items() if value is not None})
+    if arguments.json:
+        counts = schedule.counts
+        figures = {name: getattr(counts, name) for name in counts.__slots__}
+        print_json({"schema": 1, "schedule": schedule.to_json(), "counts": figures})
+    else:
+        print(schedule_text(schedule, lines=arguments.lines), end="")
+    if arguments.output:
+        path = write_text(arguments.output, schedule_svg(schedule))
+        if not arguments.json:
+            print(f"\nDrawn in {path}")
+    return 0
+
+
+def _makers() -> dict[str, Callable[..., Schedule]]:
+    """Return the functions that make a schedule out of counts and words."""
+    from .. import schedules  # noqa: PLC0415
+
+    found: dict[str, Callable[..., Any]] = {}
+    for name in schedules.__all__:
+        maker = getattr(schedules, name)
+        if name.islower() and callable(maker) and name != "schedule_from_json":
+            parameters = signature(maker).parameters
+            if "steps" in parameters and all(_plain(p) for p in parameters.values()):
+                found[name] = maker
+    return found
+
+
+def _plain(parameter: Parameter) -> bool:
+    kind = str(parameter.annotation)
+    return kind in _COUNTED or kind.startswith(_NAMED) or kind in ("float", "float | None")
+
+
+def _add(parser: Parser, parameter: Parameter) -> None:
+    kind = str(parameter.annotation)
+    convert = int if kind in _COUNTED else float if kind.startswith("float") else str
+    needed = parameter.default is Parameter.empty
+    words = "" if needed or parameter.default is None else f"(default: {parameter.default})"
+    option = "--" + parameter.name.replace("_", "-")
+    parser.add_argument(option, type=convert, required=needed, default=None, help=words)
