@@ -7,13 +7,16 @@ import math
 import os
 import random
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from adjourn import BadValue, CorruptSnapshot, ProblemFailed
-from adjourn.errors import DirectoryBusy, DiskFull, NotSupported, WrongLedger
+from adjourn import BadValue, CorruptSnapshot, Costs, ProblemFailed, Recording
+from adjourn.errors import DirectoryBusy, DiskFull, NotSupported, TierFull, WrongLedger
+from adjourn.planning import plan_schedule
 from adjourn.running import Storage, clean, find_runs, resume, run
+from adjourn.schedules import spread, window
 from adjourn.tiers import Zstd
 from running.killing import (
     STEPS,
@@ -429,3 +432,62 @@ def test_the_carried_arrays_are_loaded_in_place(tmp_path):
     resume(tmp_path / "run", toy, progress=False)
     assert gradient is toy.gradient
     assert np.array_equal(gradient, reference()["gradient"])
+
+
+class Quiet(Toy):
+    """A toy all of whose values are alike, so that its states compress well."""
+
+    def __init__(self, steps=STEPS, size=4096):
+        super().__init__(steps, size)
+        self.m[:] = self.m[0]
+        self.start[:] = self.start[:, :1]
+
+
+def test_encoded_snapshots_that_are_smaller_buy_more_of_them(tmp_path):
+    """Planned for few slots, a run whose states compress well is planned anew, and runs less."""
+    steps = 60
+    exact = Quiet(steps)
+    whole = run(exact, budget="64 MiB", progress=False)
+    assert whole.recomputed_steps <= 0
+    costs = Costs(
+        advance=1e-3,
+        recordings=[Recording(2e-3, 32768)],
+        snapshot=65536,
+        reads="tape",
+        window=exact.window(),
+        disk_write=1e-5,
+        disk_read=1e-5,
+    )
+    plan = plan_schedule(spread(window(steps, 2, 3), 3), costs)
+    toy = Quiet(steps)
+    kept = Storage(encoder=Zstd(), ratio=1.0)
+    record = run(toy, plan, storage=kept, progress=False)
+    assert np.array_equal(toy.gradient, exact.gradient)
+    assert record.tiers[0].ratio > 5
+    assert record.advances < 0.8 * plan.schedule.advances
+    assert any("leave room for more" in told for told in record.fallbacks)
+
+
+def test_encoded_snapshots_that_are_larger_are_planned_anew():
+    """Planned for a ratio that does not come true, a run goes on with fewer snapshots."""
+    toy = Toy(60, size=4096)
+    costs = Costs(
+        advance=1e-3,
+        recordings=[Recording(2e-3, 32768)],
+        snapshot=65536,
+        reads="tape",
+        window=toy.window(),
+        disk_write=1e-5,
+        disk_read=1e-5,
+    )
+    plan = plan_schedule(spread(window(60, 4, 9), 9), costs)
+    exact = Toy(60, size=4096)
+    run(exact, budget="64 MiB", progress=False)
+    with pytest.raises(TierFull, match="compresses less well"):
+        run(toy, plan, storage=Storage(encoder=Zstd(), ratio=3.0), progress=False)
+    kept = Storage(encoder=Zstd(), ratio=3.0, on_full="recompute")
+    for background in (0, 2):
+        record = run(toy, plan, storage=replace(kept, background=background), progress=False)
+        assert np.array_equal(toy.gradient, exact.gradient)
+        assert any("was planned anew" in told for told in record.fallbacks)
+        assert plan.schedule.advances < record.advances < 5 * plan.schedule.advances

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from ..errors import CorruptSnapshot, DiskFull, TierFull
+from ..errors import AdjournError, BudgetTooSmall, CorruptSnapshot, DiskFull, TierFull
+from ..planning import Plan
 from ..problem import Problem
-from ..schedules import Drop, Load, Save
+from ..schedules import Action, Drop, Load, Reverse, Save, Schedule
+from ..tiers import Encoded, Tier
 from ._executor import Executor
+from ._rest import Rest, plan_rest
 from ._storage import Storage
 
 __all__ = ["TolerantExecutor", "restart"]
@@ -17,34 +21,148 @@ __all__ = ["TolerantExecutor", "restart"]
 _FULL = (DiskFull, TierFull)
 
 
+class _ReplanError(AdjournError):
+    """The plan no longer fits what is there; caught in `TolerantExecutor.play`."""
+
+
 class TolerantExecutor(Executor):
-    """Plays as `Executor` does; a snapshot that is lost is rebuilt when it is needed.
+    """Plays as `Executor` does, and goes on when a snapshot fails or does not fit.
 
     A lost state is run again from the nearest snapshot before it, in any tier, or from the
-    beginning, and saved again if there is room. The bits are the same; ``told`` says what it
-    cost. Nothing is held beyond the plan.
+    beginning, and saved again if there is room. Where a snapshot finds no room, what is left of
+    the run is planned anew from what is held; so it is at the first load after the turn, if
+    encoded snapshots turned out smaller than planned and a plan with more of them is faster. The
+    bits are the same; ``told`` says what it cost. Nothing is held beyond the plan.
 
     Parameters
     ----------
     problem, tiers, **options
         As for `Executor`.
+    made : Plan
+        What is played.
     storage : Storage
         Says which failures to go on after.
+    follow : callable
+        Tells the tiers of a new schedule.
     """
 
-    def __init__(self, problem: Problem, tiers: Any, *, storage: Storage, **options: Any) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        tiers: Sequence[Tier],
+        *,
+        made: Plan,
+        storage: Storage,
+        follow: Callable[[Schedule], None],
+        **options: Any,
+    ) -> None:
         super().__init__(problem, tiers, **options)
+        self._made = made
         self._storage = storage
+        self._follow = follow
+        self._live: int | None = 0
+        self._frontier = made.steps
+        self._before = dict(self.steps)
+        self._may_replan = options.get("tapes") is None and made.schedule.reversal != "tape"
+        self._may_gain = self._may_replan and any(_encoded(tier) for tier in tiers)
+        self._gained = False  # what was hoped for then is no reason to fail
         self.told: list[str] = []
 
+    def play(self, actions: Iterable[Action]) -> None:
+        """Play all actions, or others in their place."""
+        left = iter(actions)
+        while True:
+            try:
+                super().play(left)
+            except _ReplanError:
+                left = self._replanned() or left
+            else:
+                return
+
+    def _replanned(self) -> Iterator[Action] | None:
+        """Return the actions of a new plan for what is left; None if there is none."""
+        try:
+            rest = self._plan(full=True)
+        except BudgetTooSmall:
+            self._may_replan = False
+            return None
+        schedule = cast("Rest", rest.schedule)
+        wanted = {(part.start, part.tier) for part in schedule.parts}
+        for number, tier in enumerate(self._tiers):
+            for step in tier.held():
+                if (step, number) not in wanted:
+                    tier.drop(step)
+        self._made = rest
+        self._before = dict(self.steps)
+        self._follow(schedule)
+        self.told.append(
+            f"the rest was planned anew: {schedule.counts.advances + schedule.counts.records} "
+            f"forward steps, snapshots held: {sorted(start for start, _ in wanted)}"
+        )
+        live = self._live
+        return self._parts(schedule, live)
+
+    def _parts(self, schedule: Rest, live: int | None) -> Iterator[Action]:
+        for number, part in enumerate(schedule.parts):
+            if part.tier is None and (number or part.start != live):
+                restart(self._problem)
+            yield from part.actions()
+
+    def _plan(self, *, full: bool) -> Plan:
+        """Return a plan for what is left; ``full``: no tier takes more than it holds now."""
+        turned = self.steps["turn"] > 0
+        held = [(step, n) for n, tier in enumerate(self._tiers) for step in tier.held()]
+        planned = self._made.schedule.counts.snapshots
+        slots = [planned[0]]
+        for tier in self._tiers[1:]:
+            encoded = _encoded(tier)
+            more = 0 if encoded is None else int(0.9 * encoded.free_snapshots)
+            slots.append(len(tier.held()) + (more if encoded else 0 if full else 10**6))
+        live = self._live
+        if turned and (live is None or live >= self._frontier):
+            live = None
+        return plan_rest(self._made, self._frontier, held, live=live, turned=turned, slots=slots)
+
+    def _look_for_gain(self) -> None:
+        """Plan anew if there is room for more snapshots than planned, and that is faster."""
+        self._may_gain = False
+        try:
+            rest = self._plan(full=False)
+        except BudgetTooSmall:
+            return
+        counts, costs = self._made.schedule.counts, self._made.costs
+        left = {
+            name: getattr(counts, f"{name}s") - self.steps[name] + self._before[name]
+            for name in ("advance", "record")
+        }
+        new = rest.schedule.counts
+        seconds = costs.advance
+        if (new.advances + new.records) * seconds < 0.97 * sum(left.values()) * seconds:
+            self.told.append("encoded snapshots leave room for more of them than planned")
+            self._gained = True
+            raise _ReplanError
+
+    def _forward(self, verb: Callable[..., int], name: str, start: int, stop: int) -> None:
+        super()._forward(verb, name, start, stop)
+        self._live = stop
+
+    def _reverse(self, action: Reverse) -> None:
+        super()._reverse(action)
+        self._frontier = action.start
+        self._live = None
+
     def _save(self, action: Save) -> None:
-        self._try_save(action)
+        if not self._try_save(action) and self._may_replan:
+            raise _ReplanError
 
     def _load(self, action: Load) -> None:
         tier, step = self._tiers[action.tier], action.step
+        if self._may_gain and self.steps["turn"]:
+            self._look_for_gain()
         if step in tier.held():
             try:
                 super()._load(action)
+                self._live = step
             except (OSError, TierFull) as error:
                 self._forgive(error)
                 # Background transfer may report here what failed earlier: only then is the
@@ -84,8 +202,9 @@ class TolerantExecutor(Executor):
 
     def _forgive(self, error: Exception) -> None:
         """Raise what was not to be forgiven."""
-        rule = self._storage.on_full if isinstance(error, _FULL) else self._storage.on_corrupt
-        if rule == "raise":
+        full = isinstance(error, _FULL)
+        rule = self._storage.on_full if full else self._storage.on_corrupt
+        if rule == "raise" and not (full and self._gained):
             raise error
 
     def _rebuild(self, action: Load) -> None:
@@ -94,7 +213,7 @@ class TolerantExecutor(Executor):
         found = self._nearest(step)
         if found is None:
             restart(self._problem)
-            start = 0
+            start = self._live = 0
         else:
             start = found.step
         if start < step:
@@ -119,8 +238,17 @@ class TolerantExecutor(Executor):
             except CorruptSnapshot:
                 self._tiers[number].drop(other)
             else:
+                self._live = other
                 return load
         return None
+
+
+def _encoded(tier: Tier) -> Encoded | None:
+    """Return the encoded tier, perhaps behind a background one."""
+    found: object = tier
+    while found is not None and not isinstance(found, Encoded):
+        found = getattr(found, "inner", None)
+    return found
 
 
 def restart(problem: Problem) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 from ..errors import BudgetTooSmall
 from ..planning import Costs, Plan, plan, plan_schedule
@@ -163,7 +163,13 @@ class Rest(Schedule):
 
 
 def plan_rest(
-    made: Plan, stop: int, held: Iterable[tuple[int, int]], *, live: int = 0, turned: bool
+    made: Plan,
+    stop: int,
+    held: Iterable[tuple[int, int]],
+    *,
+    live: int | None = 0,
+    turned: bool,
+    slots: Sequence[int] | None = None,
 ) -> Plan:
     """Return a plan for what is left of a run.
 
@@ -179,20 +185,30 @@ def plan_rest(
         Everything from here on is reversed already; ``made.steps`` before the turn.
     held : iterable of (step, tier)
         Valid snapshots.
-    live : int
-        The step of the live state: 0 after ``begin``, more where a forward sweep goes on.
+    live : int or None
+        The step of the live state, if there is one: 0 after ``begin``, more where a sweep goes
+        on.
     turned : bool
         The first sweep and the turn are done.
+    slots : sequence of int, optional
+        Snapshots that each tier can hold, where that is no longer what was planned.
+
+    Raises
+    ------
+    BudgetTooSmall
+        Nothing fits, even without the snapshots held.
     """
+    live = (live or 0) if not turned else live
+    top = live if live is not None and (live or not turned) else stop
     below: dict[int, int] = {}
     for step, tier in held:
-        if step < (stop if turned else live) and made.costs.reads != "nothing":
+        if step < top and made.costs.reads != "nothing":
             below[step] = min(tier, below.get(step, tier))
+    room = _Room(made, _frozen(made), slots)
     cuts = sorted(below)
-    costs = _frozen(made)
     while True:
         try:
-            planned = _parts(made, costs, cuts, below, stop=stop, live=live, turned=turned)
+            planned = _parts(room, cuts, below, stop=stop, top=top, turned=turned)
         except BudgetTooSmall:
             if not cuts:
                 raise
@@ -207,65 +223,69 @@ def plan_rest(
     )
 
 
+class _Room:
+    """What a part may use: the plan it belongs to, its costs, and the slots of each tier."""
+
+    def __init__(self, made: Plan, costs: Costs, slots: Sequence[int] | None) -> None:
+        planned = made.schedule.counts.snapshots
+        self.made = made
+        self.costs = costs
+        self.fixed = slots is not None
+        self.slots = planned if slots is None else tuple(slots)
+        self.budget = made.peak_bytes if made.budget is None else made.budget
+
+
 def _parts(
-    made: Plan,
-    costs: Costs,
-    cuts: list[int],
-    below: dict[int, int],
-    *,
-    stop: int,
-    live: int,
-    turned: bool,
+    room: _Room, cuts: list[int], below: dict[int, int], *, stop: int, top: int, turned: bool
 ) -> list[tuple[Part, Plan]]:
     """Return the parts between the cuts, from the top, each with its own plan."""
     planned: list[tuple[Part, Plan]] = []
-    top = stop
-    if not turned:
-        planned.append(_part(made, costs, (live, top), None, len(cuts), turns=True))
-        top = live
+    tiers = [below[cut] for cut in cuts]
+    if top < stop or not turned:
+        planned.append(_part(room, (top, stop), None, tiers, turns=not turned))
     for number, cut in reversed(list(enumerate(cuts, start=1))):
-        planned.append(_part(made, costs, (cut, top), below[cut], number, turns=False))
+        planned.append(_part(room, (cut, top), below[cut], tiers[:number], turns=False))
         top = cut
     if top:
-        planned.append(_part(made, costs, (0, top), None, 0, turns=False))
+        planned.append(_part(room, (0, top), None, [], turns=False))
     return planned
 
 
 def _part(
-    made: Plan,
-    costs: Costs,
-    span: tuple[int, int],
-    tier: int | None,
-    held: int,
-    *,
-    turns: bool,
+    room: _Room, span: tuple[int, int], tier: int | None, held: list[int], *, turns: bool
 ) -> tuple[Part, Plan]:
-    """Return a part and its own plan; ``held`` snapshots lie on disk meanwhile."""
+    """Return a part and its own plan; ``held`` has the tiers of what is held, its start last."""
     start, stop = span
     steps = stop - start
-    budget = made.peak_bytes if made.budget is None else made.budget
-    slots = made.schedule.counts.snapshots
-    # The start of the part lies on disk already: its slot counts as free.
-    free = max(sum(slots[1:]) - held + (tier is not None), 0)
+    made, costs, slots = room.made, room.costs, room.slots
+    memory = max(slots[0] - held.count(0), 0)
+    free = max(sum(slots[1:]) - sum(where > 0 for where in held), 0)
     # Optimal over both levels for what is a large part of the run; short parts, of which there
     # may be many, are not worth the time that takes.
     disk = free * max(costs.disk_snapshot, 1) if 4 * steps > made.steps and free else None
-    found = list(_alike(made, costs, steps, slots[0], free))
+    # The start's own slot serves as the lowest snapshot of its part.
+    own = (memory + (tier == 0), free + (tier is not None and tier > 0))
+    found = list(_alike(made, costs, steps, own, tier))
     refusal: BudgetTooSmall | None = None
     try:
-        found.append(plan(steps, costs, budget, disk))
+        found.append(plan(steps, costs, room.budget - held.count(0) * costs.snapshot, disk))
     except BudgetTooSmall as error:
         refusal = error
     # All parts reverse in the same way, so that one window serves them all.
     found = [one for one in found if one.schedule.reversal == made.schedule.reversal]
+    if room.fixed:
+        found = [one for one in found if one.schedule.counts.snapshots[0] <= own[0]]
     if not found:
         raise refusal or BudgetTooSmall("no slot is free")
     best = min(found, key=lambda one: one.seconds)
     return Part(start, stop, tier, best.schedule, turns), best
 
 
-def _alike(made: Plan, costs: Costs, steps: int, ram: int, disk: int) -> Iterator[Plan]:
+def _alike(
+    made: Plan, costs: Costs, steps: int, free: tuple[int, int], tier: int | None
+) -> Iterator[Plan]:
     """Yield a plan of the kind of the one that is continued, on the slots that are free."""
+    ram, disk = free
     slots = min(ram + disk, max(steps - 1, 1))
     inner: Schedule | None = None
     if made.schedule.reversal == "retape":
@@ -279,8 +299,12 @@ def _alike(made: Plan, costs: Costs, steps: int, ram: int, disk: int) -> Iterato
     elif made.schedule.reversal == "state" and (slots or steps == 1):
         inner = revolve(steps, max(slots, 1), reversal="state")
     if inner is not None:
-        more = max(inner.counts.snapshots[0] - ram, 0)
-        yield plan_schedule(spread(inner, more) if more else inner, costs)
+        most = inner.counts.snapshots[0]
+        more = max(most - ram, int(bool(tier) and most > 0))
+        first: Literal[0, 1] | None = None if tier is None else 1 if tier else 0
+        if first == 0:
+            more = min(more, max(most - 1, 0))
+        yield plan_schedule(spread(inner, more, first) if more else inner, costs)
 
 
 def _frozen(made: Plan) -> Costs:

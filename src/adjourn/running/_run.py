@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -168,10 +169,17 @@ def play(
             "far": far,
         }
         told: list[str] = []
-        if stage.storage.tolerant:
+        if stage.storage.tolerant or stage.storage.encoder is not None:
             from ._recovery import TolerantExecutor  # noqa: PLC0415 - rare
 
-            executor = TolerantExecutor(problem, stage.tiers, storage=stage.storage, **options)
+            executor = TolerantExecutor(
+                problem,
+                stage.tiers,
+                made=replace(made, schedule=schedule),
+                storage=stage.storage,
+                follow=stage.follow,
+                **options,
+            )
             told = executor.told
         else:
             executor = Executor(problem, stage.tiers, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from .._sizes import as_count
 from ._actions import Action, Drop, Load, Save
@@ -22,6 +22,7 @@ class Spread(Schedule):
     steps: int
     inner: Schedule
     disk: int
+    first: int | None = None
     _tiers: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _counts: Counts = field(init=False, repr=False, compare=False)
 
@@ -40,7 +41,9 @@ class Spread(Schedule):
                 reads[position] += 1
         used = range(len(writes))
         # Of positions used equally often the lower ones go to disk: they are held longest.
-        idle = sorted(used, key=lambda i: (writes[i] + reads[i], i))[: self.disk]
+        # The lowest position, which keeps the start, may have its tier already.
+        rank = {0: len(used), 1: -1, None: 0}[self.first]
+        idle = sorted(used, key=lambda i: (rank * (not i), writes[i] + reads[i], i))[: self.disk]
         tiers = tuple(int(i in idle) for i in used)
         counts = replace(
             self.inner.counts,
@@ -95,14 +98,16 @@ class Spread(Schedule):
             "steps": self.steps,
             "inner": self.inner.to_json(),
             "disk": self.disk,
+            "first": self.first,
         }
 
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Schedule:
-        return cls(values["steps"], schedule_from_json(values["inner"]), values["disk"])
+        inner = schedule_from_json(values["inner"])
+        return cls(values["steps"], inner, values["disk"], values["first"])
 
 
-def spread(schedule: Schedule, disk: int) -> Spread:
+def spread(schedule: Schedule, disk: int, first: Literal[0, 1] | None = None) -> Spread:
     """Return a schedule of one tier with ``disk`` of its snapshots on disk, the least used ones.
 
     The forward steps are those of the inner schedule. Of all ways to allot its stack positions
@@ -115,6 +120,8 @@ def spread(schedule: Schedule, disk: int) -> Spread:
         Keeps all its snapshots in tier 0.
     disk : int
         Snapshots that may lie on disk; the others stay in main memory.
+    first : {0, 1}, optional
+        The tier of the lowest position, which keeps the start, if that is settled.
 
     Returns
     -------
@@ -133,7 +140,7 @@ def spread(schedule: Schedule, disk: int) -> Spread:
     >>> both.limits, both.advances == revolve(50, 7).advances
     ((2, 5), True)
     """
-    return Spread(schedule.steps, schedule, disk)
+    return Spread(schedule.steps, schedule, disk, first)
 
 
 def _positions(schedule: Schedule) -> Iterator[tuple[type, int]]:

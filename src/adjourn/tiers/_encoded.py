@@ -24,8 +24,8 @@ __all__ = ["Encoded", "Loss", "measure_encoder"]
 _BLOCK = 4 << 20
 """Bytes of an array that are encoded at once."""
 
-_PIECES = 512
-_PIECE = (64 << 10, 1 << 20)
+_PIECES = 8
+_PIECE = (16 << 10, 1 << 20)
 _PARTS = 20
 """A snapshot of step n lies under the keys n * 2**20, n * 2**20 + 1, ... of the tier below."""
 
@@ -98,9 +98,9 @@ def measure_encoder(encoder: Encoder, arrays: Sequence[Array]) -> Loss:
 class Encoded:
     """A tier whose snapshots are encoded and cut into pieces that an inner tier keeps.
 
-    Snapshots take the bytes they take, in pieces of 1/512 of a state (64 KiB to 1 MiB): no
-    fragmentation, and where states compress better there is room for more of them. Memory: what
-    the inner tier takes, one piece, and about 12 MiB while encoding.
+    Snapshots take the bytes they take, in pieces of an eighth of what is expected (16 KiB to
+    1 MiB): no fragmentation, and where states compress better there is room for more of them.
+    Memory: what the inner tier takes, one piece, and about 12 MiB while encoding.
 
     Parameters
     ----------
@@ -156,11 +156,11 @@ class Encoded:
         return self._inner
 
     @property
-    def free_snapshots(self) -> float:
+    def free_snapshots(self) -> int:
         """How many more snapshots fit, at the ratio seen so far."""
         ratio = self.loss.ratio if self.loss.encoded else self._ratio
-        whole = state_bytes(self._specs) / ratio
-        return self._free * len(self._piece) / whole if whole else float("inf")
+        each = -(-int(state_bytes(self._specs) / ratio + 1) // max(len(self._piece), 1))
+        return self._free // max(each, 1)
 
     def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Allocate room for ``slots`` snapshots at the expected ratio."""
@@ -421,7 +421,7 @@ class _PieceReader:
 def _pieces_for(specs: Sequence[ArraySpec], slots: int, ratio: float) -> tuple[int, int]:
     """Return the bytes of a piece and how many hold ``slots`` snapshots."""
     whole = state_bytes(specs)
-    size = min(max(round_up(-(-whole // _PIECES)), _PIECE[0]), _PIECE[1])
+    size = min(max(round_up(int(whole / ratio / _PIECES)), _PIECE[0]), _PIECE[1])
     size = min(size, max(round_up(int(whole / ratio) + 64), PAGE))
     heads = _HEAD.size * sum(2 + -(-spec.nbytes // (_BLOCK // 2)) for spec in specs)
     return size, slots * max(-(-int(whole / ratio + heads + 1) // size), 1)
