@@ -131,7 +131,7 @@ def _disk_speed(directory: str) -> dict[str, Any]:
 
 def _text(value: dict[str, Any]) -> str:
     from .._sizes import format_bytes  # noqa: PLC0415
-    from ..reports._words import listed, table, titled  # noqa: PLC0415
+    from ..reports._words import WIDTH, listed, titled  # noqa: PLC0415
 
     machine, disk = value["machine"], value["disk"]
     memory, free = machine["memory"], machine["memory_available"]
@@ -159,16 +159,12 @@ def _text(value: dict[str, Any]) -> str:
     lines = [*titled("adjourn doctor"), ""]
     for name, words in rows:
         lines += listed([words], name.ljust(13))
-    missing = [e for e in value["extras"].values() if e["installed"] is None]
-    lines.append("")
-    lines += table(
-        ("extra", "package", "installed"),
-        [
-            (f"{name}: {extra['brings']}", extra["package"], extra["installed"] or "no")
-            for name, extra in value["extras"].items()
-        ],
-    )
+    lines += ["", "What extras bring", "-" * WIDTH]
+    for name, extra in value["extras"].items():
+        there = f"{extra['package']} {extra['installed'] or 'MISSING'}"
+        lines += listed([extra["brings"]], f"{name:10} {there:29} ")
+    missing = [name for name, extra in value["extras"].items() if extra["installed"] is None]
     if missing:
-        names = ",".join(n for n, e in value["extras"].items() if e["installed"] is None)
-        lines += ["", *listed([f"To install what is missing: pip install 'adjourn[{names}]'"], "")]
+        command = f"pip install 'adjourn[{','.join(missing)}]'"
+        lines += ["", f"To install what is missing: {command}"]
     return "\n".join(line.rstrip() for line in lines) + "\n"

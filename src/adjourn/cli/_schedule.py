@@ -7,15 +7,21 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
-from ._shared import Commands, Parser, add_json, command, print_json, write_text
+from ..errors import BadValue
+from ._shared import Commands, Parser, add_json, command, numbers, print_json, write_text
 
 if TYPE_CHECKING:
     from ..schedules import Schedule
 
 __all__ = ["add_parser"]
 
-_COUNTED = ("int", "int | None")
-_NAMED = ("str", "Literal")
+_CONVERT: dict[str, Callable[[str], object]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "Sequence[float]": numbers,
+}
+_CONVERTED = tuple(_CONVERT)
 
 
 def add_parser(subparsers: Commands) -> None:
@@ -28,7 +34,8 @@ def add_parser(subparsers: Commands) -> None:
     )
     families = parser.add_subparsers(metavar="family", required=True)
     for name, maker in _makers().items():
-        words = (maker.__doc__ or "").split("\n", maxsplit=1)[0].rstrip(".")
+        words = (maker.__doc__ or "").split("\n", maxsplit=1)[0]
+        words = words.replace("`", "").replace(" [1]_", "").rstrip(".")
         family = command(families, name, words.removeprefix("Return ") or name)
         for parameter in signature(maker).parameters.values():
             _add(family, parameter)
@@ -43,6 +50,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     maker: Callable[..., Schedule] = arguments.maker
     given = {name: getattr(arguments, name) for name in signature(maker).parameters}
+    if given.get("levels"):
+        given["levels"] = [_level(figures) for figures in given["levels"]]
     schedule = maker(**{name: value for name, value in given.items() if value is not None})
     if arguments.json:
         counts = schedule.counts
@@ -57,6 +66,16 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _level(figures: list[float]) -> list[float]:
+    """Return slots, seconds to write, seconds to read; a level of slots alone is free."""
+    if len(figures) not in (1, 3) or figures[0] != int(figures[0]):
+        raise BadValue(
+            f"levels={figures} is no level. Pass SLOTS, or SLOTS,WRITE,READ, such as --levels 10 "
+            "10,2,2."
+        )
+    return [int(figures[0]), *(figures[1:] or [0.0, 0.0])]
+
+
 def _makers() -> dict[str, Callable[..., Schedule]]:
     """Return the functions that make a schedule out of counts and words."""
     from .. import schedules  # noqa: PLC0415
@@ -66,20 +85,30 @@ def _makers() -> dict[str, Callable[..., Schedule]]:
         maker = getattr(schedules, name)
         if name.islower() and callable(maker) and name != "schedule_from_json":
             parameters = signature(maker).parameters
-            if "steps" in parameters and all(_plain(p) for p in parameters.values()):
+            if {"steps", "costs"} & set(parameters) and all(_plain(p) for p in parameters.values()):
                 found[name] = maker
     return found
 
 
 def _plain(parameter: Parameter) -> bool:
     kind = str(parameter.annotation)
-    return kind in _COUNTED or kind.startswith(_NAMED) or kind in ("float", "float | None")
+    return parameter.name == "levels" or kind.startswith(_CONVERTED) or kind.startswith("Literal")
 
 
 def _add(parser: Parser, parameter: Parameter) -> None:
     kind = str(parameter.annotation)
-    convert = int if kind in _COUNTED else float if kind.startswith("float") else str
     needed = parameter.default is Parameter.empty
     words = "" if needed or parameter.default is None else f"(default: {parameter.default})"
     option = "--" + parameter.name.replace("_", "-")
+    if parameter.name == "levels":
+        parser.add_argument(
+            option,
+            type=numbers,
+            nargs="+",
+            required=needed,
+            metavar="SLOTS[,WRITE,READ]",
+            help="each level's slots and the time to write and to read a snapshot there",
+        )
+        return
+    convert = next((c for name, c in _CONVERT.items() if kind.startswith(name)), str)
     parser.add_argument(option, type=convert, required=needed, default=None, help=words)
