@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reports.made import RECORD
 
 import adjourn.planning
 from adjourn import Curve, Plan, ProblemFailed, revolve
@@ -18,6 +17,7 @@ from adjourn.cli import main
 from adjourn.models import Acoustic
 from adjourn.reports import Report, plan_text, schedule_text
 from adjourn.schedules import Schedule, hrevolve
+from reports.made import RECORD
 
 STATED = ["--steps", "100", "--state", "64MiB", "--tape", "32MiB", "--ring"]
 
