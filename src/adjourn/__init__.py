@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         hrevolve,
         listed,
         multistage,
+        online,
         periodic,
         revolve,
         segments,
@@ -85,6 +86,7 @@ __all__ = [
     "listed",
     "measure",
     "multistage",
+    "online",
     "periodic",
     "plan",
     "revolve",
@@ -103,8 +105,8 @@ _ROOMS = {
     "planning": "Candidate Costs Curve Plan Recording curve plan",
     "problem": "Problem Window",
     "running": "RunRecord measure run",
-    "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed multistage periodic "
-    "revolve segments store_all store_nothing window",
+    "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed multistage online "
+    "periodic revolve segments store_all store_nothing window",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _SUBMODULES = ("calltree", "models", "schedules", "testing", "tiers")

@@ -59,7 +59,7 @@ def _levels(rng, most):
 
 @pytest.mark.parametrize(
     ("cases", "most_steps", "most_slots"),
-    [(80, 6, 2), pytest.param(2000, 7, 3, marks=pytest.mark.nightly)],
+    [(80, 6, 2), pytest.param(600, 7, 3, marks=pytest.mark.nightly)],
 )
 def test_equal_to_exhaustive_search(cases, most_steps, most_slots):
     """No schedule at all in one to three levels is cheaper: Dijkstra over machine states."""

@@ -145,7 +145,7 @@ BAD = [
     (lambda: periodic(5, 1, None), WrongType, "write=None is of type NoneType."),
     (lambda: periodic(5, 1, advance=0), BadValue, "advance=0 is not a cost."),
     (lambda: periodic(5, 1, period=0), BadValue, "period=0 is too small."),
-    (lambda: periodic(10**6, 0, period=10**5), BadValue, "ram=0 and period=100000 need tables"),
+    (lambda: periodic(10**6, 0, period=10**5), BadValue, "ram=0 holds no snapshot, and blocks"),
     (lambda: asynchronous(5, 0, 3, 3), BadValue, "ram=0 holds no snapshot, and blocks of 3"),
     (lambda: asynchronous(5, 1, -3, 3), BadValue, "write=-3 is not a cost."),
     (lambda: asynchronous(5, 1, 3, 3, record="x"), WrongType, "record='x' is of type str."),

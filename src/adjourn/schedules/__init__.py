@@ -6,7 +6,11 @@ from ._blocked import Blocked, blocked
 from ._disk_revolve import DiskRevolve, disk_revolve
 from ._hrevolve import HRevolve, Level, hrevolve
 from ._listed import Listed, listed
+from ._mixed import Mixed, mixed
 from ._multistage import Multistage, multistage
+from ._online import Driver, Online, OnlineSchedule, online
+from ._online_disk import OnlineDisk, OnlineDiskSchedule
+from ._optimal import Optimal, OptimalSearch, Optimum, optimal
 from ._periodic import Periodic, periodic
 from ._revolve import Revolve, revolve
 from ._rules import Composed, Rule, Use
@@ -23,12 +27,21 @@ __all__ = [
     "Composed",
     "Counts",
     "DiskRevolve",
+    "Driver",
     "Drop",
     "HRevolve",
     "Level",
     "Listed",
     "Load",
+    "Mixed",
     "Multistage",
+    "Online",
+    "OnlineDisk",
+    "OnlineDiskSchedule",
+    "OnlineSchedule",
+    "Optimal",
+    "OptimalSearch",
+    "Optimum",
     "Periodic",
     "Record",
     "Reversal",
@@ -49,7 +62,10 @@ __all__ = [
     "disk_revolve",
     "hrevolve",
     "listed",
+    "mixed",
     "multistage",
+    "online",
+    "optimal",
     "periodic",
     "revolve",
     "schedule_from_json",

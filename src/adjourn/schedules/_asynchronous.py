@@ -7,11 +7,10 @@ from math import ceil
 from typing import ClassVar
 
 from .._sizes import as_count
-from ..errors import BadValue
 from ..optimum import revolve_advances
 from ._checks import as_cost
+from ._disk_blocks import DiskBlocks
 from ._grammar import Planned
-from ._periodic import read_once_rules
 from ._schedule import Reversal
 
 __all__ = ["Asynchronous", "asynchronous"]
@@ -43,13 +42,11 @@ class Asynchronous(Planned):
             period = max(1, min(ceil(write / advance), _LONGEST))
         else:
             period = as_count(self.period, "period")
-        if ram == 0 and min(period, steps) > 1:
-            raise BadValue(
-                f"ram=0 holds no snapshot, and blocks of {period} steps need their start kept "
-                "while they are reversed. Pass ram=1 or more."
-            )
+        blocks = DiskBlocks(ram, min(period, steps), once=True)
+        tail = 1 + (steps - 1) % blocks.period
+        number = (steps - tail) // blocks.period
         self._settle(
-            read_once_rules(steps, ram, period),
+            blocks.rules(number, blocks.live(tail, number * blocks.period)),
             2,
             steps=steps,
             ram=ram,

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .._sizes import as_count
-from ..errors import BadValue
-from ..optimum._levels import level_table
 from ..optimum._period import LONGEST_TABLE, best_period
-from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save
-from ._binomial import split
 from ._checks import as_cost
-from ._grammar import Body, Part, Planned, grow
-from ._hrevolve import LevelBodies, Stored
+from ._disk_blocks import DiskBlocks
+from ._grammar import Planned
 from ._rules import Rule
 from ._schedule import Reversal
 
-__all__ = ["Periodic", "block_rules", "periodic", "read_once_rules"]
+__all__ = ["Periodic", "periodic"]
 
 _EXACT = 1024  # steps of the last block that are planned as Disk-Revolve: milliseconds
 
@@ -45,7 +40,7 @@ class Periodic(Planned):
             period = best_period(ram, write, read, advance)
         else:
             period = as_count(self.period, "period")
-        rules = block_rules(steps, ram, period, write=write, read=read, advance=advance)
+        rules = _rules(steps, ram, period, write=write, read=read, advance=advance)
         self._settle(
             rules, 2, steps=steps, ram=ram, write=write, read=read, advance=advance, period=period
         )
@@ -113,80 +108,13 @@ def periodic(
     return Periodic(steps, ram, write, read, advance, period)
 
 
-def block_rules(
+def _rules(
     steps: int, ram: int, period: int, *, write: float, read: float, advance: float
 ) -> tuple[Rule, ...]:
     """Return the rules of equal blocks from disk, and of a last block planned by itself."""
     period = min(period, steps)
-    if period > LONGEST_TABLE:
-        if ram == 0:
-            raise BadValue(
-                f"ram=0 and period={period} need tables of that length, and {LONGEST_TABLE} is "
-                "the longest. Pass ram=1 or more, or a shorter period."
-            )
-        return read_once_rules(steps, ram, period)
-    reach = max(2 * period, _EXACT)
+    reach = period if period > LONGEST_TABLE else max(2 * period, _EXACT)
     tail = steps if steps <= reach else steps - -(-(steps - reach) // period) * period
-    table = level_table(max(tail, period), [(ram, 0.0, 0.0), (None, write, read)], advance)
-    bodies = LevelBodies(table, binomial=True)
-    blocks = (steps - tail) // period
-    last = bodies.live(1, 1, tail, blocks * period)
-    return _repeat(blocks, period, bodies.kept(1, 1, period), last, bodies.stored)
-
-
-def read_once_rules(steps: int, ram: int, period: int) -> tuple[Rule, ...]:
-    """Return the rules of equal blocks, each read from disk once and reversed in RAM."""
-    period = min(period, steps)
-    tail = 1 + (steps - 1) % period
-    blocks = (steps - tail) // period
-    block = [Drop(0, 1), *_in_ram(ram, period, 0)]
-    last = _in_ram(ram, tail, blocks * period)
-    return _repeat(blocks, period, block, last, _stored_in_ram)
-
-
-def _repeat(
-    blocks: int, period: int, block: Body, last: Body, stored: Callable[[Stored], Body]
-) -> tuple[Rule, ...]:
-    """Return the rules of ``blocks`` blocks from disk and what comes last.
-
-    Blocks are doubled, forward and back, so that their number enters by its logarithm only.
-    """
-
-    def expand(key: tuple[Any, ...]) -> Body:
-        match key:
-            case ("out", 0):
-                return [Save(0, 1), Advance(0, period)]
-            case ("back", 0):
-                return [Load(0, 1), *block]
-            case ("out", i):
-                return [Part(("out", i - 1), 0), Part(("out", i - 1), period << (i - 1))]
-            case ("back", i):
-                return [Part(("back", i - 1), period << (i - 1)), Part(("back", i - 1), 0)]
-            case _:
-                return stored(key)
-
-    out: list[Action | Part] = []
-    back: list[Action | Part] = []
-    at = 0
-    for i in reversed(range(blocks.bit_length())):
-        if blocks >> i & 1:
-            out.append(Part(("out", i), at))
-            back.insert(0, Part(("back", i), at))
-            at += period << i
-    return grow([*out, *last, *back], expand)
-
-
-def _in_ram(ram: int, steps: int, at: int) -> list[Action | Part]:
-    """Return what to do with a live start state at ``at`` in RAM alone."""
-    if steps == 1:
-        return [Record(at, at + 1), Reverse(at, at + 1)]
-    return [Save(at, 0), Part((0, ram, steps), at)]
-
-
-def _stored_in_ram(key: Stored) -> Body:
-    """Return Revolve from a start state stored in RAM."""
-    _, slots, steps = key
-    span = split(steps, slots)
-    rest = _in_ram(slots - 1, steps - span, span)
-    head = LevelBodies.kept(0, slots, span)
-    return [Advance(0, span), *rest, Load(0, 0), *head]
+    blocks = DiskBlocks(ram, period, write, read, advance, longest=max(tail, period))
+    number = (steps - tail) // period
+    return blocks.rules(number, blocks.live(tail, number * period))
