@@ -50,6 +50,9 @@ class Adjoint:
         Called without arguments once the forward pass is complete, to fill what the gradient
         operator injects from what the forward operator recorded. What it returns is kept as
         ``loss``.
+    names : mapping of str to str, optional
+        Where the gradient operator knows a wavefield by another name: its name there to its name
+        in the forward operator, such as ``{"u0": "u"}``.
     arguments : mapping, optional
         Arguments for both operators, as for ``Operator.apply``: ``dt``, ``vp``, ``time_M``, ...
     forward_arguments, gradient_arguments : mapping, optional
@@ -93,6 +96,7 @@ class Adjoint:
         wavefields: Iterable[Any] = (),
         seed: Callable[[], Any] | None = None,
         *,
+        names: Mapping[str, str] | None = None,
         arguments: Mapping[str, Any] | None = None,
         forward_arguments: Mapping[str, Any] | None = None,
         gradient_arguments: Mapping[str, Any] | None = None,
@@ -107,8 +111,9 @@ class Adjoint:
             forward,
             gradient,
             wavefields,
-            {**both, **(forward_arguments or {})},
-            {**both, **(gradient_arguments or {})},
+            names=dict(names or {}),
+            forward_arguments={**both, **(forward_arguments or {})},
+            gradient_arguments={**both, **(gradient_arguments or {})},
         )
         self._forward, self._gradient = parts.forward, parts.gradient
         self._fields, self._outputs, self._results = parts.fields, parts.outputs, parts.results

@@ -57,40 +57,51 @@ def build(
     forward: Operators,
     gradient: Operators,
     wavefields: Iterable[Any],
+    *,
+    names: Mapping[str, str],
     forward_arguments: Mapping[str, Any],
     gradient_arguments: Mapping[str, Any],
 ) -> Parts:
     """Resolve factories, bind arguments, find what must be kept, refuse the traps."""
     given = {str(u.name): u for u in _flat(wavefields)}
     fop, gop = _operators(forward, gradient, given, forward_arguments)
-    seen, read = time_accesses(fop), time_accesses(gop)
+    if runs_backward(fop) is True or runs_backward(gop) is False:
+        raise BadValue(
+            f"forward={fop.name!r} must step forward in time and gradient={gop.name!r} backward; "
+            "they do not. Pass the operators in this order."
+        )
     written = {str(f.name) for f in fop.writes}
-    fields_seen = {name: a for name, a in seen.items() if name in written}
-    _check_names(fop, gop, given, fields_seen, read)
-
+    fields = {name: a for name, a in time_accesses(fop).items() if name in written}
+    for name in given:
+        if name not in fields:
+            raise BadValue(
+                f"wavefields names {name!r}, which operator {fop.name!r} does not write as a "
+                f"TimeFunction. It writes: {', '.join(fields) or 'none'}."
+            )
     own = {
-        name: _function(name, access, given, forward_arguments)
-        for name, access in fields_seen.items()
+        name: _function(name, access, given, forward_arguments) for name, access in fields.items()
     }
+    read = _shared(fop, gop, fields, own, names=names, arguments=gradient_arguments)
     hidden = {
         name: own[name] if a.kind == "ring" else placeholder(own[name], _levels(own[name]))
-        for name, a in fields_seen.items()
+        for name, a in fields.items()
     }
+    theirs = {access.name: hidden[name] for name, access in read.items()}
     fcall = Call(fop, _without(forward_arguments, hidden), hidden)
-    gcall = Call(gop, _without(gradient_arguments, hidden), _only(hidden, read))
+    gcall = Call(gop, _without(gradient_arguments, theirs), theirs)
 
-    factor = _common_factor(fcall, fields_seen)
+    factor = _common_factor(fcall, fields)
     steps = -(-(fcall.last - fcall.first + 1) // factor)
     if steps < 1:
         raise BadValue(
             f"operator {fop.name!r} would run from time_m={fcall.first} to time_M={fcall.last}: "
-            "no step at all. Pass time_M, or sources and receivers with more samples."
+            "no step at all. Pass time_m and time_M, or sources and receivers with more samples."
         )
-    parts = Parts(fcall, gcall, [], factor, steps, False, None)
-    for name, access in fields_seen.items():
+    parts = Parts(fcall, gcall, [], factor, steps, bool(read), None)
+    for name, access in fields.items():
         _add_field(parts, access, read.get(name), own[name])
-    _add_rest(parts, fop, gop, set(fields_seen))
-    _check_memory(parts, fop, gop, set(fields_seen))
+    _add_rest(parts, fop, gop, set(fields))
+    _check_memory(parts, fop, gop, set(fields), set(theirs))
     return parts
 
 
@@ -160,38 +171,56 @@ def _all_levels(forward: Operators, given: Mapping[str, Any], arguments: Mapping
     return max(call.time_size or 0, call.last + 1 + max((a.high for a in seen.values()), default=1))
 
 
-def _check_names(
+def _shared(
     fop: Any,
     gop: Any,
-    given: Mapping[str, Any],
     fields: Mapping[str, Access],
-    read: Mapping[str, Access],
-) -> None:
-    for name in given:
-        if name not in fields:
+    own: Mapping[str, Any],
+    *,
+    names: Mapping[str, str],
+    arguments: Mapping[str, Any],
+) -> dict[str, Access]:
+    """Return how the gradient reads the forward wavefields, by their names in the forward."""
+    accesses = time_accesses(gop)
+    for theirs, mine in names.items():
+        if theirs not in accesses or mine not in fields:
             raise BadValue(
-                f"wavefields names {name!r}, which operator {fop.name!r} does not write as a "
-                f"TimeFunction. It writes: {', '.join(fields) or 'none'}."
+                f"names={{{theirs!r}: {mine!r}}} should pair a TimeFunction of operator "
+                f"{gop.name!r} ({', '.join(accesses)}) with a wavefield of operator "
+                f"{fop.name!r} ({', '.join(fields)})."
             )
-    if runs_backward(fop) is True or runs_backward(gop) is False:
+    written = {str(f.name) for f in gop.writes}
+    read: dict[str, Access] = {}
+    for theirs, access in accesses.items():
+        mine = names.get(theirs, theirs)
+        function = arguments.get(theirs, access.function)
+        if theirs in written:
+            if mine in fields and (function is own[mine] or theirs in names):
+                raise LawBroken(
+                    "replay",
+                    f"operator {gop.name!r} writes {theirs!r}, a wavefield of operator "
+                    f"{fop.name!r} that is kept and replayed. Give the adjoint a TimeFunction of "
+                    "its own.",
+                )
+        elif mine in fields:
+            _check_kind(fop, gop, fields[mine], access)
+            read[mine] = access
+        elif getattr(function, "_data", function) is None:
+            raise BadValue(
+                f"operator {gop.name!r} reads {theirs!r}, which no operator writes and which "
+                f"holds nothing yet. If it is the history of a wavefield of operator "
+                f"{fop.name!r} ({', '.join(fields)}), say so: names={{{theirs!r}: ...}}."
+            )
+    return read
+
+
+def _check_kind(fop: Any, gop: Any, mine: Access, theirs: Access) -> None:
+    if mine.kind != theirs.kind or (mine.kind == "ring" and mine.length != theirs.length):
         raise BadValue(
-            f"forward={fop.name!r} must step forward in time and gradient={gop.name!r} backward; "
-            "they do not. Pass the operators in this order."
+            f"{mine.name!r} is a {mine.kind} of {mine.length} levels in operator {fop.name!r} and "
+            f"a {theirs.kind} of {theirs.length} in {gop.name!r}. Build both with the same save, "
+            "or pass functions of save."
         )
-    for name in sorted(set(fields) & {str(f.name) for f in gop.writes}):
-        raise LawBroken(
-            "replay",
-            f"operator {gop.name!r} writes {name!r}, a wavefield of operator {fop.name!r} that "
-            "is kept and replayed. Give the adjoint a TimeFunction of its own name.",
-        )
-    for name in sorted(set(fields) & set(read)):
-        mine, theirs = fields[name], read[name]
-        if mine.kind != theirs.kind or (mine.kind == "ring" and mine.length != theirs.length):
-            raise BadValue(
-                f"{name!r} is a {mine.kind} of {mine.length} levels in operator {fop.name!r} and "
-                f"a {theirs.kind} of {theirs.length} in {gop.name!r}. Build both with the same "
-                "save, or pass functions of save."
-            )
 
 
 def _function(
@@ -215,10 +244,6 @@ def _without(arguments: Mapping[str, Any], names: Iterable[str]) -> dict[str, An
     return {k: v for k, v in arguments.items() if k not in set(names)}
 
 
-def _only(hidden: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {k: v for k, v in hidden.items() if k in set(names)}
-
-
 def _common_factor(call: Call, fields: Mapping[str, Access]) -> int:
     factors = {call.number(a.factor) for a in fields.values() if a.factor is not None}
     if len(factors) > 1:
@@ -231,11 +256,12 @@ def _common_factor(call: Call, fields: Mapping[str, Access]) -> int:
 def _add_field(parts: Parts, forward: Access, gradient: Access | None, function: Any) -> None:
     first, last = parts.forward.first, parts.forward.last
     gfirst, glast = parts.gradient.first, parts.gradient.last
-    calls = [parts.forward, parts.gradient]
     name = forward.name
+    binds = [(parts.forward, name)]
+    if gradient is not None:
+        binds.append((parts.gradient, gradient.name))
     low, high = forward.low, forward.high
     if gradient is not None:
-        parts.reads_fields = True
         if forward.kind == "sampled":
             factor = parts.factor
             wrote = (-(-first // factor), last // factor)
@@ -254,10 +280,10 @@ def _add_field(parts: Parts, forward: Access, gradient: Access | None, function:
                 "they agree."
             )
     if forward.kind == "sampled":
-        parts.fields.append(Sampled(function, parts.factor, calls))
+        parts.fields.append(Sampled(function, parts.factor, binds))
     elif forward.kind == "line":
         bare = high - forward.low + 1
-        parts.fields.append(Line(function, low, high, bare=bare, factor=parts.factor, calls=calls))
+        parts.fields.append(Line(function, low, high, bare=bare, factor=parts.factor, binds=binds))
     else:
         data = parts.forward.array(name)
         parts.fields.append(Ring(name, data, low, high, first))
@@ -293,15 +319,15 @@ def _add_rest(parts: Parts, fop: Any, gop: Any, fields: set[str]) -> None:
             parts.results[name] = parts.gradient.array(name)
 
 
-def _check_memory(parts: Parts, fop: Any, gop: Any, fields: set[str]) -> None:
+def _check_memory(parts: Parts, fop: Any, gop: Any, mine: set[str], theirs: set[str]) -> None:
     """Refuse what a replay would overwrite: memory that both sweeps use."""
 
-    def places(call: Call, functions: Iterable[Any]) -> dict[int, str]:
+    def places(call: Call, functions: Iterable[Any], fields: set[str]) -> dict[int, str]:
         names = [str(f.name) for f in functions]
         return {call.address(n): n for n in names if n not in fields and call.takes(n)}
 
     written = {parts.forward.address(name): name for name in parts.outputs}
-    used = places(parts.gradient, (*gop.reads, *gop.writes))
+    used = places(parts.gradient, (*gop.reads, *gop.writes), theirs)
     clash = sorted(f"{written[a]!r}" for a in set(written) & set(used))
     if clash:
         raise LawBroken(
@@ -310,7 +336,7 @@ def _check_memory(parts: Parts, fop: Any, gop: Any, fields: set[str]) -> None:
             "and a replay would overwrite it: the gradient would be wrong. Give the residual a "
             "SparseTimeFunction of its own and fill it in seed().",
         )
-    read = places(parts.forward, (*fop.reads, *fop.writes))
+    read = places(parts.forward, (*fop.reads, *fop.writes), mine)
     changed = {parts.gradient.address(name): name for name in parts.results}
     clash = sorted(f"{changed[a]!r}" for a in set(changed) & set(read))
     if clash:

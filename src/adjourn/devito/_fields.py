@@ -13,6 +13,7 @@ from ._calls import Call, levels_shape
 __all__ = ["Field", "Line", "Plain", "Ring", "Sampled"]
 
 _ALIGNMENT = 4096
+Binds = Sequence[tuple[Call, str]]
 
 
 class Field(Protocol):
@@ -91,19 +92,19 @@ class Line:
         allocated beyond the window, not counted, and give plain advances room.
     factor : int
         Steps of time, hence levels, in one recorded step.
-    calls : sequence of Call
-        The calls whose base address is to follow.
+    binds : sequence of (Call, str)
+        The calls whose base address is to follow, with the wavefield's name in each.
     """
 
     def __init__(
-        self, function: Any, low: int, high: int, *, bare: int, factor: int, calls: Sequence[Call]
+        self, function: Any, low: int, high: int, *, bare: int, factor: int, binds: Binds
     ) -> None:
         self.name = str(function.name)
         self._shape = levels_shape(function)
         self._dtype = np.dtype(function.dtype)
         self._low, self._high = low, high
         self._overlap = high - low
-        self._calls = [call for call in calls if call.takes(self.name)]
+        self._binds = binds
         self._data = None if function._data is None else np.asarray(function._data)
         self._level_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
         self._factor = factor
@@ -138,8 +139,8 @@ class Line:
     def settle(self, time: int, /) -> None:
         self._first = time + self._low
         base = self._levels.ctypes.data - self._first * self._level_bytes
-        for call in self._calls:
-            call.bind(self.name, base)
+        for call, name in self._binds:
+            call.bind(name, base)
 
     def close(self) -> None:
         self._levels = np.empty((0, *self._shape), self._dtype)
@@ -154,13 +155,13 @@ class Sampled:
     One recorded step of the problem is ``factor`` steps of time and writes at most one level.
     """
 
-    def __init__(self, function: Any, factor: int, calls: Sequence[Call]) -> None:
+    def __init__(self, function: Any, factor: int, binds: Binds) -> None:
         self.name = str(function.name)
         self._shape = levels_shape(function)
         self._dtype = np.dtype(function.dtype)
         self._factor = factor
         self._first = 0
-        self._calls = [call for call in calls if call.takes(self.name)]
+        self._binds = binds
         self.step_bytes = int(np.prod(self._shape)) * self._dtype.itemsize
         self.fixed_bytes = self.bare_levels = 0
         self._levels: Array = np.empty((0, *self._shape), self._dtype)
@@ -188,8 +189,8 @@ class Sampled:
     def settle(self, time: int, /) -> None:
         self._first = -(-time // self._factor)
         base = self._levels.ctypes.data - self._first * self.step_bytes
-        for call in self._calls:
-            call.bind(self.name, base)
+        for call, name in self._binds:
+            call.bind(name, base)
 
     def close(self) -> None:
         self._levels = np.empty((0, *self._shape), self._dtype)
