@@ -2,16 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax as _jax
 import jax.extend.core as _core
 import jax.numpy as _jnp
+from jax.interpreters import ad as _ad
+from jax.interpreters import batching as _batching
+from jax.interpreters import mlir as _mlir
 
-__all__ = ["core", "jax", "jnp", "lax"]
+from ..errors import NotSupported
+
+__all__ = [
+    "as_jaxpr",
+    "bare",
+    "bind",
+    "constants",
+    "is_literal",
+    "jax",
+    "jnp",
+    "keeps_barriers",
+    "lax",
+    "reverse_only",
+]
 
 # JAX's own annotations are partly unknown to a strict checker.
 jax: Any = _jax
 jnp: Any = _jnp
 lax: Any = _jax.lax
-core: Any = _core
+_extend: Any = _core
+_rules: Any = _ad
+_batchers: Any = _batching
+_lowering: Any = _mlir
+
+
+def as_jaxpr(function: Callable[..., Any], *args: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Return ``run(consts, args) -> list`` and the constants ``function`` closes over.
+
+    Whatever the function closes over, tracers of an outer transformation included, becomes an
+    explicit constant.
+    """
+    closed = jax.make_jaxpr(function)(*args)
+    bare = closed.jaxpr
+
+    def run(consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        return _extend.jaxpr_as_fun(_extend.ClosedJaxpr(bare, list(consts)))(*args)
+
+    return run, list(closed.consts)
+
+
+def bare(jaxpr: Any) -> Any:
+    """Return a program without its constants, closed or not."""
+    return getattr(jaxpr, "jaxpr", jaxpr)
+
+
+def constants(jaxpr: Any) -> Sequence[Any]:
+    """Return the constants of a program, none if it is not closed."""
+    return getattr(jaxpr, "consts", ())
+
+
+def is_literal(atom: Any) -> bool:
+    """Return whether an input of an equation is a number written in the program."""
+    return isinstance(atom, _extend.Literal)
+
+
+def bind(eqn: Any, given: Sequence[Any]) -> list[Any]:
+    """Evaluate one equation of a program on values, traced or not."""
+    subfuns: Any = ()
+    params: Any = eqn.primitive.get_bind_params(eqn.params)
+    if isinstance(params, tuple):  # before JAX 0.8 the functions came apart
+        subfuns, params = params
+    with eqn.ctx.manager:
+        out = eqn.primitive.bind(*subfuns, *given, **params)
+    return list(out) if eqn.primitive.multiple_results else [out]
+
+
+def keeps_barriers() -> bool:
+    """Return whether the compiler keeps optimisation barriers, so that jax.checkpoint works."""
+    return jax.default_backend() != "cpu"
+
+
+_reverse_only: Any = _extend.Primitive("adjourn_reverse_only")
+
+
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise NotSupported(
+        "forward-mode differentiation was asked for (jvp, jacfwd, linearize evaluated), and "
+        "the function runs a part again in its backward pass. Use grad, vjp or jacrev, or leave "
+        "adjourn.jax's wrapper off where forward mode is needed."
+    )
+
+
+_reverse_only.def_impl(_refuse)
+_reverse_only.def_abstract_eval(lambda x: x)  # type: ignore[reportUnknownLambdaType]
+_rules.deflinear2(_reverse_only, lambda ct, _: [ct])  # type: ignore[reportUnknownLambdaType]
+_batchers.primitive_batchers[_reverse_only] = lambda args, dims: (  # type: ignore[reportUnknownLambdaType]
+    _reverse_only.bind(args[0]),
+    dims[0],
+)
+_lowering.register_lowering(_reverse_only, _refuse)
+
+
+def _guard(x: Any) -> Any:
+    return x
+
+
+reverse_only: Any = jax.custom_jvp(_guard)
+"""The identity, whose tangents can be transposed and not evaluated."""
+reverse_only.defjvp(lambda primals, tangents: (primals[0], _reverse_only.bind(tangents[0])))  # type: ignore[reportUnknownLambdaType]
