@@ -11,6 +11,7 @@ except ImportError as error:
         "adjourn.jax needs JAX, which is not installed here. Run: pip install 'adjourn[jax]'"
     ) from error
 
+from ._checkpoint import checkpoint
 from ._step import StepProblem
 
-__all__ = ["StepProblem"]
+__all__ = ["StepProblem", "checkpoint"]

@@ -69,7 +69,7 @@ class StepProblem:
     ... )
     >>> record = adjourn.run(decay, budget=1024, progress=False)
     >>> round(float(decay.gradient), 3)
-    -12.06
+    -4.329
     """
 
     reads: Reads = "state"
