@@ -89,12 +89,12 @@ def closed_bound(
     alone = steps * min(t for t, _, _ in fitting)
     smallest = min(snapshot, *(left for _, left, _ in fitting))
     if steps == 1 or not smallest:
-        return alone * _SLACK
+        return alone
     held = (budget - min(peak for _, _, peak in fitting)) // smallest
     if not held:
         return float("inf")
-    again = revolve_advances(steps, held) - (steps - 1)
-    return (alone + advance * max(0, again)) * (_SLACK if alone % 1 or advance % 1 else 1.0)
+    again = advance * max(0, revolve_advances(steps, held) - (steps - 1))
+    return alone + again * _SLACK if again else alone
 
 
 def grid_bound(
