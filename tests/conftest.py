@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +29,17 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder of reference cases is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def _floating_point_modes() -> Iterator[None]:
+    """Undo what compiled code leaves: Devito's flushes denormal numbers to zero from then on."""
+    library = ctypes.util.find_library("m")
+    if library is None:
+        yield
+        return
+    libm = ctypes.CDLL(library)
+    environment = (ctypes.c_byte * 64)()
+    libm.fegetenv(environment)
+    yield
+    libm.fesetenv(environment)

@@ -1,9 +1,7 @@
-"""Devito quiet, serial and free of side effects on other tests."""
+"""Devito quiet and serial."""
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import os
 import shutil
 import warnings
@@ -13,8 +11,6 @@ import pytest
 
 os.environ.setdefault("DEVITO_LOGGING", "ERROR")
 os.environ.setdefault("DEVITO_LANGUAGE", "C")
-
-_LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,11 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """Undo the flush-to-zero mode that Devito's code leaves; let its own warnings pass."""
-    environment = (ctypes.c_byte * 64)()
-    _LIBM.fegetenv(environment)
+def _quiet() -> Iterator[None]:
+    """Let Devito's own warnings pass."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"devito\..*")
         yield
-    _LIBM.fesetenv(environment)
