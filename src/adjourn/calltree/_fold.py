@@ -137,6 +137,8 @@ class Folder:
         names: dict[int, str] | None,
     ) -> Fold:
         for position in range(len(items) - 1, -1, -1):
+            if not len(rest.options):
+                return rest  # what follows does not fit
             item = items[position]
             if isinstance(item, Leaf):
                 rest = self._leaf(item, rest, held)

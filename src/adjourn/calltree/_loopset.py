@@ -58,6 +58,8 @@ class LoopSet:
         Whether what follows the loop is part of the options.
     note : str
         What was rounded; empty if nothing was.
+    recorded : bool
+        Whether every iteration is recorded in place, by the body's option ``menu[row]``.
     """
 
     options: Columns
@@ -69,6 +71,7 @@ class LoopSet:
     units: tuple[int, ...] = ()
     menu: tuple[int, ...] = ()
     rest_units: tuple[int, ...] = ()
+    recorded: bool = False
 
     def program(self, row: int) -> tuple[Program, int]:
         """Return the schedule of an option, and the row of what follows (-1 if not part).

@@ -113,7 +113,9 @@ def _decide(
             case Repeat() as item:
                 made.append(Made(item, bodies=(inside(fold.body, within),)))
             case Loop() as item:
-                if fold.loop is not None:
+                if fold.loop is not None and fold.loop.recorded:
+                    made.append(Made(item, bodies=(inside(fold.body, fold.loop.menu[within]),)))
+                elif fold.loop is not None:
                     program, rest_row = fold.loop.program(within)
                     behind = rest_row if fold.loop.with_rest else behind
                     used = sorted({rule.option for rule in program if rule.option >= 0})

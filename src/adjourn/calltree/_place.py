@@ -11,7 +11,8 @@ from ..errors import BudgetTooSmall, WrongType
 from ._fold import Chooser, Fold, Folder
 from ._made import Body, Made, decide, evaluate
 from ._placement import Placement, describe
-from ._sites import Modes, resolve_modes
+from ._sets import Columns
+from ._sites import Modes, resolve_modes, step_names
 from ._tree import Call, CallTree, Item, Leaf
 
 __all__ = ["Curve", "best_within", "curve", "fastest", "place", "settle", "what_if"]
@@ -121,6 +122,7 @@ def best_within(
     limit = min(budget, whole)
     best: tuple[float, Fold, int] | None = None
     notes: tuple[str, ...] = ()
+    bound = 0.0
     cap = octave(limit)
     while True:
         fold, folder = run(tree, min(cap, whole), settled, by_path=by_path)
@@ -130,20 +132,22 @@ def best_within(
             notes = tuple(folder.notes)
         if not folder.rounded or cap == 0:
             break
+        below = run(tree, min(cap, whole), settled, by_path=by_path, optimistic=True)[0].options
+        bound = bound or _least(below, limit)
         cap = limit = cap >> 1
-        below = run(tree, cap, settled, by_path=by_path, optimistic=True)[0].options.seconds
-        if not len(below) or (best is not None and below.min() >= best[0] * _CLEAR):
+        if best is None:
+            if not len(below):
+                break
+        elif _least(below, limit) >= best[0] * _CLEAR:
             break
     if best is None:
         raise _too_small(tree, budget, settled, by_path=by_path, cap=octave(min(budget, whole)))
     seconds, fold, row = best
-    bound = seconds
-    if notes:
-        options = run(tree, min(budget, whole), settled, by_path=by_path, optimistic=True)[
-            0
-        ].options
-        bound = min(seconds, float(options.seconds.min()))
-    return Found(decide(fold, row)[0], seconds, bound, notes)
+    return Found(decide(fold, row)[0], seconds, min(seconds, bound) if notes else seconds, notes)
+
+
+def _least(options: Columns, limit: int) -> float:
+    return float(np.min(options.seconds[options.peak <= limit], initial=np.inf))
 
 
 def run(
@@ -210,8 +214,6 @@ def fastest(tree: CallTree, settled: Chooser | None = None) -> Body:
 
 def made_of(items: tuple[Item, ...], settled: Chooser | None, default: str, prefix: str) -> Body:
     """Return decisions for a body: the settled modes, else ``default``; loops recorded."""
-    from ._sites import step_names  # noqa: PLC0415
-
     names = iter([path for _, path in step_names(items, prefix)])
 
     def walk(part: tuple[Item, ...]) -> Body:

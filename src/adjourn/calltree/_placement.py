@@ -66,6 +66,17 @@ class LoopPlan:
     snapshots: int
     recorded: tuple[Recorded, ...]
 
+    @property
+    def ways(self) -> list[tuple[int, list[Recorded]]]:
+        """The distinct ways to record an iteration: how many, and which; commonest first."""
+        found: dict[tuple[tuple[Key, Mode], ...], list[Recorded]] = {}
+        for run in self.recorded:
+            found.setdefault(tuple(run.modes.items()), []).append(run)
+        return sorted(
+            ((sum(run.stop - run.start for run in runs), runs) for runs in found.values()),
+            key=lambda entry: -entry[0],
+        )
+
     def text(self) -> str:
         """Return the plan in a few lines."""
         where = f" of {self.path}" if self.path else ""
@@ -73,21 +84,33 @@ class LoopPlan:
             f"loop {self.name!r}{where}: {self.steps} iterations, {self.advances} plain advances, "
             f"{self.snapshots} snapshots"
         ]
-        for run in self.recorded[:12]:
-            counts = Counter(run.modes.values())
-            fewer = "joint" if counts["joint"] <= counts["split"] else "split"
-            named = [str(key) for key, mode in run.modes.items() if mode == fewer]
-            if not run.modes:
-                what = "recorded"
-            elif not named:
-                what = f"every call {'split' if fewer == 'joint' else 'joint'}"
-            else:
-                shown = ", ".join(named[:6]) + (f" and {len(named) - 6} more" if named[6:] else "")
-                what = f"{fewer}: {shown}"
-            lines.append(f"  {run.start}..{run.stop - 1}: {what}")
-        if len(self.recorded) > 12:
-            lines.append(f"  and {len(self.recorded) - 12} more stretches")
+        lines += [
+            f"  {count} iterations ({_spans(runs)}): {_said(runs[0].modes)}"
+            for count, runs in self.ways[:6]
+        ]
+        if len(self.ways) > 6:
+            rest = sum(count for count, _ in self.ways[6:])
+            lines.append(f"  {rest} iterations: in {len(self.ways) - 6} other ways")
         return "\n".join(lines)
+
+
+def _spans(runs: list[Recorded]) -> str:
+    shown = ", ".join(
+        str(run.start) if run.stop == run.start + 1 else f"{run.start}-{run.stop - 1}"
+        for run in runs[:3]
+    )
+    return shown + (", ..." if len(runs) > 3 else "")
+
+
+def _said(modes: dict[Key, Mode]) -> str:
+    counts = Counter(modes.values())
+    rarer: Mode = "joint" if counts["joint"] <= counts["split"] else "split"
+    named = [str(key) for key, mode in modes.items() if mode == rarer]
+    if not modes:
+        return "recorded"
+    if not named:
+        return f"all {'split' if rarer == 'joint' else 'joint'}"
+    return f"{rarer}: {', '.join(named[:4])}" + (f" and {len(named) - 4} more" if named[4:] else "")
 
 
 @dataclass(frozen=True, slots=True)

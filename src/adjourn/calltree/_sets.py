@@ -14,7 +14,7 @@ __all__ = ["Columns", "Floats", "Ints", "columns", "pareto", "pool", "thin"]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-_DENSE = 1 << 20  # cells of a dense dominance test
+_DENSE = 128  # cells a row for which the dense dominance test is the faster one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ def pareto(options: Columns, cap: int) -> NDArray[np.intp]:
     first = np.ones(len(peak), dtype=bool)
     first[1:] = peak[1:] != peak[:-1]
     k_at = np.cumsum(first) - 1
-    if len(lefts) * (int(k_at[-1]) + 1) <= _DENSE:
+    if len(lefts) * (int(k_at[-1]) + 1) <= _DENSE * len(t):
         keep = _dense(t, l_at, k_at, len(lefts))
     else:
         keep = _staircase(t, left)
