@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,15 +30,19 @@ def shared() -> Path:
     return SHARED
 
 
+try:
+    _LIBM = ctypes.CDLL("libm.so.6")
+except OSError:  # not Linux
+    _LIBM = None
+
+
 @pytest.fixture(autouse=True)
 def _floating_point_modes() -> Iterator[None]:
     """Undo what compiled code leaves: Devito's flushes denormal numbers to zero from then on."""
-    library = ctypes.util.find_library("m")
-    if library is None:
+    if _LIBM is None:
         yield
         return
-    libm = ctypes.CDLL(library)
     environment = (ctypes.c_byte * 64)()
-    libm.fegetenv(environment)
+    _LIBM.fegetenv(environment)
     yield
-    libm.fesetenv(environment)
+    _LIBM.fesetenv(environment)
