@@ -41,8 +41,8 @@ class Window:
     max_steps : int or None
         The longest window that can be reserved.
     survives_advance : bool
-        True if recorded steps stay reversible when the model is advanced or loaded elsewhere:
-        recordings may then lie anywhere in time, each taking ``step_bytes``.
+        True if recorded steps stay reversible when the model is advanced or loaded elsewhere.
+        With ``tape()``, recordings may then lie anywhere in time and share bytes with snapshots.
     """
 
     step_bytes: int

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from ..schedules import OptimalSearch
+from ._candidates import Fit
 from ._costs import Costs
 
-__all__ = ["least_anywhere", "recordings_lie_anywhere"]
+__all__ = ["least_anywhere", "optimal_fit", "recordings_lie_anywhere"]
 
 
 def recordings_lie_anywhere(costs: Costs) -> bool:
@@ -27,3 +31,32 @@ def least_anywhere(steps: int, costs: Costs) -> int:
             break
         least = grown
     return costs.standing + least
+
+
+def optimal_fit(steps: int, costs: Costs, budget: int) -> Fit | None:
+    """Return the optimum over all schedules of snapshots and recordings; None if none fits.
+
+    What is computed for one budget is kept for the next, so that a curve is cheap.
+    """
+    room = budget - costs.standing
+    if room < 0 or budget < least_anywhere(steps, costs):
+        return None
+    search = _search(steps, costs, max(1 << room.bit_length(), 1))
+    if search.seconds(room) is None:
+        return None
+    found = search.plan(room)
+    held = costs.standing + found.peak_bytes
+    return Fit(found.schedule, found.seconds, held, found.gap, found.words)
+
+
+@lru_cache(maxsize=4)
+def _search(steps: int, costs: Costs, most: int) -> OptimalSearch:
+    return OptimalSearch(
+        steps,
+        advance=costs.advance,
+        recordings=[(r.seconds + costs.tape_copy, r.left, r.peak) for r in costs.recordings],
+        snapshot=costs.snapshot,
+        write=costs.write,
+        read=costs.read,
+        most=most,
+    )

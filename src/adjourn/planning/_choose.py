@@ -8,7 +8,7 @@ from .._sizes import as_bytes, as_count, format_bytes, format_seconds
 from ..checker import check
 from ..errors import BadValue, BudgetTooSmall, ScheduleError, WrongType
 from ..schedules import Schedule
-from ._anywhere import least_anywhere, recordings_lie_anywhere
+from ._anywhere import least_anywhere, optimal_fit, recordings_lie_anywhere
 from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_seconds
 from ._costs import Costs
 from ._levels import two_levels
@@ -16,7 +16,7 @@ from ._plan import Candidate, Plan
 
 __all__ = ["candidate_fits", "least_budget", "plan", "plan_schedule"]
 
-_PLAYED = 2_000_000  # actions the checker plays as a matter of course, about two seconds
+_PLAYED = 400_000  # actions the checker plays as a matter of course, about half a second
 
 
 def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = None) -> Plan:
@@ -26,7 +26,7 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
     it fits; with a fixed window, segments and Revolve on blocks, optimal among all schedules
     for such a problem [1]_; where recordings may lie anywhere, the optimum over all schedules
     of snapshots and recordings. A larger budget never gives a slower plan. The checker plays
-    the chosen schedule, unless it is longer than two million actions.
+    the chosen schedule, unless it is longer than 400 000 actions.
 
     Parameters
     ----------
@@ -117,6 +117,10 @@ def candidate_fits(steps: int, costs: Costs, budget: int, disk: int | None) -> I
         fits.extend(fixed_window(steps, costs, costs.window, budget))
         if disk is not None:
             fits.extend(two_levels(steps, costs, costs.window, budget, disk))
+    if recordings_lie_anywhere(costs):
+        best = optimal_fit(steps, costs, budget)
+        if best is not None:
+            fits.append(best)
     return fits
 
 
@@ -147,6 +151,8 @@ def _prove(fit: Fit, costs: Costs, budget: int) -> bool:
     peak = seen.peak_bytes or 0
     if len(seen.peaks) > 1 and any(seen.peaks[1:]):
         peak += costs.disk_staging
+    if fit.schedule.reversal == "tape":
+        peak += costs.standing
     if peak > budget or peak > fit.peak_bytes:
         raise ScheduleError(
             f"{_name(fit)} was predicted to hold {fit.peak_bytes} bytes and holds {peak} when "

@@ -170,8 +170,8 @@ class _Stopwatch:
             if frame is not None and hasattr(problem, "tape"):
                 standing = frame.nbytes(1)
                 recordings = (Recording(seconds, left),)
-            elif frame is not None and frame.survives_advance:
-                standing = frame.nbytes(0) - transient
+            elif frame is not None:  # one buffer of its own: the window is what it takes
+                frame = replace(frame, survives_advance=False)
         return Costs(
             advance=advance,
             recordings=recordings,
