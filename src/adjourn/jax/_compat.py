@@ -11,20 +11,25 @@ import jax.numpy as _jnp
 from jax.interpreters import ad as _ad
 from jax.interpreters import batching as _batching
 from jax.interpreters import mlir as _mlir
+from jax.interpreters import partial_eval as _pe
 
 from ..errors import NotSupported
 
 __all__ = [
+    "as_closed",
     "as_jaxpr",
     "bare",
     "bind",
     "constants",
+    "evaluate",
     "is_literal",
     "jax",
     "jnp",
     "keeps_barriers",
     "lax",
+    "prune",
     "reverse_only",
+    "without_effects",
 ]
 
 # JAX's own annotations are partly unknown to a strict checker.
@@ -35,6 +40,7 @@ _extend: Any = _core
 _rules: Any = _ad
 _batchers: Any = _batching
 _lowering: Any = _mlir
+_partial: Any = _pe
 
 
 def as_jaxpr(function: Callable[..., Any], *args: Any) -> tuple[Callable[..., Any], list[Any]]:
@@ -69,13 +75,40 @@ def is_literal(atom: Any) -> bool:
 
 def bind(eqn: Any, given: Sequence[Any]) -> list[Any]:
     """Evaluate one equation of a program on values, traced or not."""
-    subfuns: Any = ()
-    params: Any = eqn.primitive.get_bind_params(eqn.params)
-    if isinstance(params, tuple):  # before JAX 0.8 the functions came apart
-        subfuns, params = params
+    made: Any = eqn.primitive.get_bind_params(eqn.params)
+    subfuns, params = made if type(made) is tuple else ((), made)  # apart before JAX 0.8
     with eqn.ctx.manager:
         out = eqn.primitive.bind(*subfuns, *given, **params)
     return list(out) if eqn.primitive.multiple_results else [out]
+
+
+def as_closed(function: Callable[..., Any], *args: Any) -> Any:
+    """Return the program of a function of pytrees of arrays or abstract values."""
+    return jax.make_jaxpr(function)(*args)
+
+
+def evaluate(closed: Any, args: Sequence[Any]) -> list[Any]:
+    """Run a closed program on flat arguments."""
+    return _extend.jaxpr_as_fun(closed)(*args)
+
+
+def prune(closed: Any, outputs: Sequence[int]) -> tuple[Any, list[bool]]:
+    """Return the program of some outputs alone, and which inputs it takes."""
+    wanted = [False] * len(bare(closed).outvars)
+    for index in outputs:
+        wanted[index] = True
+    jaxpr, consts, inputs = _partial.dce_jaxpr_consts(bare(closed), wanted)
+    kept = [value for value, here in zip(constants(closed), consts, strict=True) if here]
+    return _extend.ClosedJaxpr(jaxpr, kept), list(inputs)
+
+
+def without_effects(closed: Any) -> Any:
+    """Return a program without the equations that act on the world."""
+    jaxpr = bare(closed)
+    quiet = jaxpr.replace(
+        eqns=[eqn for eqn in jaxpr.eqns if not eqn.effects], effects=_extend.no_effects
+    )
+    return _extend.ClosedJaxpr(quiet, constants(closed))
 
 
 def keeps_barriers() -> bool:
