@@ -36,12 +36,13 @@ def least_anywhere(steps: int, costs: Costs) -> int:
 def optimal_fit(steps: int, costs: Costs, budget: int) -> Fit | None:
     """Return the optimum over all schedules of snapshots and recordings; None if none fits.
 
-    What is computed for one budget is kept for the next, so that a curve is cheap.
+    What is computed for one budget is kept for smaller ones, so that a curve that begins with
+    its largest budget is cheap.
     """
     room = budget - costs.standing
     if room < 0 or budget < least_anywhere(steps, costs):
         return None
-    search = _search(steps, costs, max(1 << room.bit_length(), 1))
+    search = _searches(steps, costs).within(room)
     if search.seconds(room) is None:
         return None
     found = search.plan(room)
@@ -49,14 +50,34 @@ def optimal_fit(steps: int, costs: Costs, budget: int) -> Fit | None:
     return Fit(found.schedule, found.seconds, held, found.gap, found.words)
 
 
-@lru_cache(maxsize=4)
-def _search(steps: int, costs: Costs, most: int) -> OptimalSearch:
-    return OptimalSearch(
-        steps,
-        advance=costs.advance,
-        recordings=[(r.seconds + costs.tape_copy, r.left, r.peak) for r in costs.recordings],
-        snapshot=costs.snapshot,
-        write=costs.write,
-        read=costs.read,
-        most=most,
-    )
+class _Searches:
+    """The search of one problem, made anew when a budget exceeds what it was made for."""
+
+    def __init__(self, steps: int, costs: Costs) -> None:
+        self._steps = steps
+        self._costs = costs
+        self._most = -1
+        self._search: OptimalSearch | None = None
+
+    def within(self, most: int) -> OptimalSearch:
+        """Return a search that answers for budgets up to ``most``."""
+        if self._search is None or most > self._most:
+            costs = self._costs
+            self._most = most
+            self._search = OptimalSearch(
+                self._steps,
+                advance=costs.advance,
+                recordings=[
+                    (r.seconds + costs.tape_copy, r.left, r.peak) for r in costs.recordings
+                ],
+                snapshot=costs.snapshot,
+                write=costs.write,
+                read=costs.read,
+                most=most,
+            )
+        return self._search
+
+
+@lru_cache(maxsize=2)
+def _searches(steps: int, costs: Costs) -> _Searches:
+    return _Searches(steps, costs)
