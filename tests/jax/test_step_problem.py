@@ -135,3 +135,48 @@ def test_what_is_no_step_is_refused():
         StepProblem(lambda p, s: (s, s), u, 3, jnp.sum)
     with pytest.raises(WrongType, match="real scalar"):
         StepProblem(lambda p, s: s, u, 3, lambda s: s)
+
+
+def test_inputs_and_a_loss_of_parameters_are_differentiated():
+    """With stacked inputs and a loss that reads the parameters, the gradient is that of a scan."""
+
+    def turn(params, state, x, n):
+        return {"u": jnp.sin(state["u"]) * params + x["kick"] * n, "i": state["i"] + x["by"]}
+
+    def value(params, state):
+        return jnp.sum(state["u"] ** 2 * params) + state["i"]
+
+    def whole(params, u, kick):
+        xs = {"kick": kick, "by": jnp.arange(9)}
+        start = {"u": u, "i": jnp.int64(0)}
+        last, _ = jax.lax.scan(
+            lambda s, x: (turn(params, s, x[0], x[1]), None), start, (xs, jnp.arange(9))
+        )
+        return value(params, last)
+
+    params, u, kick = jnp.float64(0.9), jnp.linspace(0.1, 1, 5), 0.01 * jnp.ones((9, 5))
+    made = StepProblem(
+        turn,
+        {"u": u, "i": jnp.int64(0)},
+        9,
+        value,
+        params=params,
+        xs={"kick": kick, "by": jnp.arange(9)},
+        numbered=True,
+        loss_takes_params=True,
+    )
+    adjourn.run(made, adjourn.revolve(9, 3, reversal="state"), progress=False)
+    expected = jax.grad(whole, argnums=(0, 1, 2))(params, u, kick)
+    seen = made.gradient, made.initial_gradient["u"], made.xs_gradient["kick"]
+    for one, other in zip(seen, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+    assert made.xs_gradient["by"] is None
+    with pytest.raises(WrongType, match="first axis"):
+        StepProblem(lambda p, s, x: s + x, u, 9, jnp.sum, xs=jnp.ones(4))
+
+
+def test_problems_of_one_step_share_their_programs():
+    """New parameters and a new state compile nothing; other shapes do."""
+    one, two = make(steps=3), make(steps=5)
+    assert one._run is two._run
+    assert make(steps=3, dtype=jnp.float32)._run is not one._run

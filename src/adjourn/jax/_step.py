@@ -11,6 +11,7 @@ from .._sizes import as_count
 from ..errors import ProblemFailed, WrongType
 from ..problem import Array, Clock, Reads, Window
 from ._compat import jax, jnp
+from ._step_programs import Functions, compiled
 from ._trees import as_device, as_host, as_leaves, has_tangent, join, nbytes, split
 
 __all__ = ["StepProblem"]
@@ -25,24 +26,30 @@ class StepProblem:
     again. A call costs some 20 us over the step itself, and a recorded step one copy more.
 
     Three programs are compiled when it is made: the loop, the pullback of one step, and the
-    gradient of the loss.
+    gradient of the loss. A further problem with the same ``step`` and ``loss`` and arrays of
+    the same shapes, as each iteration of an inversion makes it, compiles nothing.
 
     Parameters
     ----------
     step : callable
-        ``step(params, state) -> state``, or ``step(params, state, n) -> state`` with
-        ``numbered=True``: pure and traceable; pytrees of arrays in and out, shapes and types
-        of the state fixed.
+        ``step(params, state) -> state``: pure and traceable; pytrees of arrays in and out,
+        shapes and types of the state fixed. With ``xs`` it takes ``x`` as a third argument, with
+        ``numbered=True`` the number of the step as the last.
     initial : pytree of arrays
         The state at step 0. Integers and PRNG keys are carried without derivatives.
     steps : int
         Number of steps.
     loss : callable
-        ``loss(state) -> scalar`` of the last state.
+        ``loss(state) -> scalar`` of the last state, or ``loss(params, state)`` with
+        ``loss_takes_params=True``.
     params : pytree of arrays
         What the gradient is taken by, besides the initial state.
+    xs : pytree of arrays, optional
+        Inputs of each step, stacked along the first axis as for ``jax.lax.scan``.
     numbered : bool
         Whether ``step`` takes the number of the step, an int32 scalar.
+    loss_takes_params : bool
+        Whether ``loss`` takes the parameters too.
 
     Attributes
     ----------
@@ -50,14 +57,14 @@ class StepProblem:
         The loss, once turned.
     gradient : pytree
         By ``params``, once reversed to step 0; NumPy arrays, None for integers and keys.
-    initial_gradient : pytree
-        By ``initial``, likewise.
+    initial_gradient, xs_gradient : pytree
+        By ``initial`` and by ``xs``, likewise.
 
     Raises
     ------
     WrongType
-        The step changes the state's structure, shapes or types, or the loss is not a real
-        scalar.
+        The step changes the state's structure, shapes or types, the loss is not a real
+        scalar, or the first axis of ``xs`` is not the steps.
 
     Examples
     --------
@@ -82,22 +89,40 @@ class StepProblem:
         loss: Callable[[Any], Any],
         *,
         params: Any = None,
+        xs: Any = None,
         numbered: bool = False,
+        loss_takes_params: bool = False,
     ) -> None:
         self.steps = as_count(steps, "steps", most=2**31 - 1)
         self._initial, self._structure = as_leaves(initial)
         self._params, self._params_structure = as_leaves(params)
+        self._xs, self._xs_structure = as_leaves(xs)
+        for leaf in self._xs:
+            if leaf.shape[:1] != (self.steps,):
+                raise WrongType(
+                    f"xs holds an array of shape {leaf.shape}, and there are {self.steps} steps. "
+                    "Stack the inputs of all steps along the first axis."
+                )
         self._moving = [has_tangent(leaf) for leaf in self._initial]
         self._sought = [has_tangent(leaf) for leaf in self._params]
-        programs = _Programs(self, step, loss, numbered)
-        self._march, self._pull, self._seed = programs.compiled()
+        self._asked = [has_tangent(leaf) for leaf in self._xs]
+        functions = Functions(
+            step,
+            loss,
+            (self._structure, self._params_structure, self._xs_structure),
+            (tuple(self._moving), tuple(self._sought), tuple(self._asked)),
+            numbered,
+            loss_takes_params,
+        )
+        self._run = compiled(functions, self._initial, self._params, self._xs)
         self._bytes = nbytes(self._initial)
-        self._transient = self._bytes + programs.transient
+        self._transient = self._bytes + self._run.transient
         self._host = [np.array(as_host(leaf)) for leaf in self._initial]
-        self._outputs: dict[str, Array] = {"loss": np.zeros((), programs.value_dtype)}
+        self._outputs: dict[str, Array] = {"loss": np.zeros((), self._run.value_dtype)}
         for name, leaves in (
             ("adjoint", split(self._initial, self._moving)[0]),
             ("gradient", split(self._params, self._sought)[0]),
+            ("xs_gradient", split(self._xs, self._asked)[0]),
         ):
             for index, leaf in enumerate(leaves):
                 self._outputs[f"{name}[{index}]"] = np.zeros(leaf.shape, leaf.dtype)
@@ -120,7 +145,7 @@ class StepProblem:
 
     def begin(self) -> None:
         """Go to step 0; zero loss, adjoint and gradient."""
-        self._place(0, self._initial)
+        self._place(0, [jnp.array(leaf, copy=True) for leaf in self._initial])
         self._held.clear()
         for array in self._outputs.values():
             array[...] = 0
@@ -158,16 +183,20 @@ class StepProblem:
     def turn(self) -> None:
         """Take the loss of the last state and its gradient."""
         self._need(self.steps)
-        value, adjoint = self._seed(self._live)
+        value, adjoint, gradient = self._run.seed(self._params, self._live)
         self._outputs["loss"][...] = as_host(value)
         self._write("adjoint", adjoint)
+        self._write("gradient", gradient)
 
     def reverse(self, start: int, stop: int) -> None:
         """Pull the adjoint back over [start, stop), one step at a time."""
         adjoint, gradient = self._read("adjoint"), self._read("gradient")
+        rows = self._named("xs_gradient")
         for step in range(stop - 1, start - 1, -1):
-            state = self._recorded(step)
-            adjoint, gradient = self._pull(self._params, state, np.int32(step), adjoint, gradient)
+            args = (self._params, self._recorded(step), self._xs, np.int32(step))
+            adjoint, gradient, by_x = self._run.pull(*args, adjoint, gradient)
+            for row, leaf in zip(rows, by_x, strict=True):
+                np.copyto(row[step, ...], as_host(leaf))
         jax.block_until_ready((adjoint, gradient))
         self._write("adjoint", adjoint)
         self._write("gradient", gradient)
@@ -193,6 +222,11 @@ class StepProblem:
         """The gradient by ``initial``, once reversed to step 0."""
         return self._tree("adjoint", self._structure, self._moving)
 
+    @property
+    def xs_gradient(self) -> Any:
+        """The gradient by ``xs``, once reversed to step 0."""
+        return self._tree("xs_gradient", self._xs_structure, self._asked)
+
     # --- within
 
     def _place(self, step: int, live: list[Any]) -> None:
@@ -209,7 +243,9 @@ class StepProblem:
 
     def _go(self, start: int, stop: int) -> int:
         self._need(start)
-        live = self._march(self._params, self._live, np.int32(start), np.int32(stop))
+        bounds = np.int32(start), np.int32(stop)
+        live, self._live = self._live, []
+        live = self._run.march(self._params, live, self._xs, *bounds)
         self._place(stop, jax.block_until_ready(live))
         return stop
 
@@ -235,107 +271,3 @@ class StepProblem:
         copies = [a.copy() for a in self._named(name)]
         leaves = join(copies, [None] * where.count(False), where)
         return jax.tree.unflatten(structure, leaves)
-
-
-class _Programs:
-    """The three programs of a step problem, traced on flat lists of leaves."""
-
-    def __init__(
-        self, owner: Any, step: Callable[..., Any], loss: Callable[[Any], Any], numbered: bool
-    ) -> None:
-        self.step = step
-        self.loss = loss
-        self.numbered = numbered
-        self.initial, self.structure = owner._initial, owner._structure
-        self.params, self.params_structure = owner._params, owner._params_structure
-        self.moving, self.sought = owner._moving, owner._sought
-        self.transient = 0
-        self.value_dtype: Any = None
-
-    def compiled(self) -> tuple[Any, Any, Any]:
-        """Return the compiled loop, pullback and seed."""
-        number = np.int32(0)
-        self.check(number)
-        adjoint = split(self.initial, self.moving)[0]
-        gradient = split(self.params, self.sought)[0]
-        march = _compile(self.march, self.params, self.initial, number, number)
-        pull = _compile(self.pull, self.params, self.initial, number, adjoint, gradient)
-        seed = _compile(self.seed, self.initial)
-        temporaries = pull.memory_analysis()
-        self.transient = int(getattr(temporaries, "temp_size_in_bytes", 0))
-        return march, pull, seed
-
-    def once(self, params: list[Any], state: list[Any], number: Any) -> list[Any]:
-        """Run one step."""
-        given = (
-            jax.tree.unflatten(self.params_structure, params),
-            jax.tree.unflatten(self.structure, state),
-        )
-        after = self.step(*given, number) if self.numbered else self.step(*given)
-        leaves, structure = jax.tree.flatten(after)
-        if structure != self.structure:
-            raise WrongType(
-                f"step returned a state of structure {structure}; the initial state has "
-                f"{self.structure}. Return the same structure at every step."
-            )
-        return leaves
-
-    def march(self, params: list[Any], state: list[Any], start: Any, stop: Any) -> list[Any]:
-        """Run steps [start, stop)."""
-
-        def body(number: Any, now: list[Any]) -> list[Any]:
-            return self.once(params, now, number)
-
-        return jax.lax.fori_loop(start, stop, body, state)
-
-    def pull(
-        self,
-        params: list[Any],
-        state: list[Any],
-        number: Any,
-        adjoint: list[Any],
-        gradient: list[Any],
-    ) -> tuple[list[Any], list[Any]]:
-        """Pull the adjoint of a step back, and add to the gradient."""
-        chosen, rest = split(params, self.sought)
-        moving, fixed = split(state, self.moving)
-
-        def once(chosen: list[Any], moving: list[Any]) -> list[Any]:
-            after = self.once(
-                join(chosen, rest, self.sought), join(moving, fixed, self.moving), number
-            )
-            return split(after, self.moving)[0]
-
-        _, pullback = jax.vjp(once, chosen, moving)
-        more, back = pullback(adjoint)
-        return back, [one + other for one, other in zip(gradient, more, strict=True)]
-
-    def seed(self, state: list[Any]) -> tuple[Any, list[Any]]:
-        """Return the loss and its gradient by the moving leaves."""
-        moving, fixed = split(state, self.moving)
-
-        def value(moving: list[Any]) -> Any:
-            leaves = join(moving, fixed, self.moving)
-            return self.loss(jax.tree.unflatten(self.structure, leaves))
-
-        return jax.value_and_grad(value)(moving)
-
-    def check(self, number: Any) -> None:
-        """Refuse a step that changes shapes or types, and a loss that is no real scalar."""
-        after = jax.eval_shape(self.once, self.params, self.initial, number)
-        for before, now in zip(self.initial, after, strict=True):
-            if (before.shape, before.dtype) != (now.shape, now.dtype):
-                raise WrongType(
-                    f"step turned a leaf of {before.dtype}{before.shape} into "
-                    f"{now.dtype}{now.shape}. A state keeps shapes and types: cast what the "
-                    "step returns, or the initial state."
-                )
-        state = jax.tree.unflatten(self.structure, self.initial)
-        value = jax.eval_shape(self.loss, state)
-        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
-            raise WrongType(f"loss returned {value}. Return a real scalar, such as jnp.sum(...).")
-        self.value_dtype = value.dtype
-
-
-def _compile(function: Callable[..., Any], *args: Any) -> Any:
-    return jax.jit(function).lower(*args).compile()
