@@ -7,6 +7,7 @@ from ._record import RunRecord, TierUse, Verb
 from ._resume import resume
 from ._run import run
 from ._storage import Storage
+from ._until import run_until
 
 __all__ = [
     "Executor",
@@ -20,4 +21,5 @@ __all__ = [
     "measure",
     "resume",
     "run",
+    "run_until",
 ]

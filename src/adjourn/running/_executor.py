@@ -109,14 +109,43 @@ class Executor:
         try:
             for action in actions:
                 handlers[type(action)](action)
-        except (AdjournError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        except (AdjournError, MemoryError):
             raise
         except Exception as error:
-            name = type(self._problem).__name__
-            raise ProblemFailed(
-                f"{name} raised {type(error).__name__} while {action} was played: {error}. What "
-                "was held is released; mend the problem and run again."
-            ) from error
+            raise self._failed(error, action) from error
+
+    def explore(self, start: int, most: int) -> int:
+        """Run the model from ``start`` where it was never before; return the step reached.
+
+        Less than ``most`` is reached only if the simulation ended there.
+
+        Raises
+        ------
+        ProblemFailed, LawBroken
+            As for `play`.
+        """
+        began = perf_counter()
+        try:
+            reached = self._problem.advance(start, most, replay=False)
+        except (AdjournError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._failed(error, Advance(start, most)) from error
+        if not start <= reached <= most:
+            self._explain_reach("advance", start, most, reached)
+        now = perf_counter()
+        self.steps["advance"] += reached - start
+        self.seconds["advance"] += now - began
+        self._far = max(self._far, reached)
+        if now >= self._next_update:
+            self._tell(now)
+        return reached
+
+    def _failed(self, error: Exception, action: Action | None) -> ProblemFailed:
+        return ProblemFailed(
+            f"{type(self._problem).__name__} raised {type(error).__name__} while {action} was "
+            f"played: {error}. What was held is released; mend the problem and run again."
+        )
 
     def _advance(self, action: Advance) -> None:
         self._forward(self._problem.advance, "advance", action.start, action.stop)

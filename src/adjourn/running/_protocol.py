@@ -9,7 +9,7 @@ __all__ = ["require_problem"]
 _METHODS = ("begin", "state", "advance", "record", "turn", "reverse")
 
 
-def require_problem(problem: object) -> None:
+def require_problem(problem: object, *, known_steps: bool = True) -> None:
     """Check that an object has what the protocol asks for.
 
     Raises
@@ -21,13 +21,15 @@ def require_problem(problem: object) -> None:
     """
     kind = type(problem).__name__
     missing = [name for name in _METHODS if not callable(getattr(problem, name, None))]
-    missing += [name for name in ("steps", "reads") if not hasattr(problem, name)]
+    attributes = ("steps", "reads") if known_steps else ("reads",)
+    missing += [name for name in attributes if not hasattr(problem, name)]
     if missing:
         raise WrongType(
             f"problem={kind} has no {', '.join(missing)}. Give it the methods of "
             "adjourn.Problem; a Devito or JAX user passes what adjourn.devito or adjourn.jax makes."
         )
-    steps, reads = problem.steps, problem.reads  # type: ignore[attr-defined]
+    reads = problem.reads  # type: ignore[attr-defined]
+    steps = problem.steps if known_steps else 1  # type: ignore[attr-defined]
     if not isinstance(steps, int) or isinstance(steps, bool):
         raise WrongType(f"{kind}.steps is {steps!r}. Make it the number of steps, an int.")
     if steps < 1:
