@@ -9,7 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .checker import Check, check
+    from .calltree import (
+        CallTree,
+        Placement,
+        place,
+    )
+    from .checker import (
+        Check,
+        check,
+    )
     from .errors import (
         AdjournError,
         BadFile,
@@ -28,9 +36,28 @@ if TYPE_CHECKING:
         WrongLedger,
         WrongType,
     )
-    from .planning import Candidate, Costs, Curve, Plan, Recording, curve, plan
-    from .problem import Problem, Window
-    from .running import RunRecord, measure, run
+    from .planning import (
+        Candidate,
+        Costs,
+        Curve,
+        Plan,
+        Recording,
+        curve,
+        plan,
+    )
+    from .problem import (
+        Problem,
+        Window,
+    )
+    from .running import (
+        RunRecord,
+        Storage,
+        clean,
+        measure,
+        resume,
+        run,
+        run_until,
+    )
     from .schedules import (
         Level,
         Schedule,
@@ -38,14 +65,20 @@ if TYPE_CHECKING:
         disk_revolve,
         hrevolve,
         listed,
+        mixed,
         multistage,
         online,
+        optimal,
         periodic,
         revolve,
         segments,
+        spread,
         store_all,
         store_nothing,
         window,
+    )
+    from .tiers import (
+        Tier,
     )
 
 __version__ = "0.1.0"
@@ -55,6 +88,7 @@ __all__ = [
     "BadFile",
     "BadValue",
     "BudgetTooSmall",
+    "CallTree",
     "Candidate",
     "Check",
     "CorruptSnapshot",
@@ -67,6 +101,7 @@ __all__ = [
     "MissingExtra",
     "NotFinite",
     "NotSupported",
+    "Placement",
     "Plan",
     "Problem",
     "ProblemFailed",
@@ -74,42 +109,53 @@ __all__ = [
     "RunRecord",
     "Schedule",
     "ScheduleError",
+    "Storage",
+    "Tier",
     "TierFull",
     "Window",
     "WrongLedger",
     "WrongType",
     "asynchronous",
     "check",
+    "clean",
     "curve",
     "disk_revolve",
     "hrevolve",
     "listed",
     "measure",
+    "mixed",
     "multistage",
     "online",
+    "optimal",
     "periodic",
+    "place",
     "plan",
+    "resume",
     "revolve",
     "run",
+    "run_until",
     "segments",
+    "spread",
     "store_all",
     "store_nothing",
     "window",
 ]
 
 _ROOMS = {
+    "calltree": "CallTree Placement place",
     "checker": "Check check",
     "errors": "AdjournError BadFile BadValue BudgetTooSmall CorruptSnapshot DirectoryBusy "
     "DiskFull LawBroken MissingExtra NotFinite NotSupported ProblemFailed "
     "ScheduleError TierFull WrongLedger WrongType",
     "planning": "Candidate Costs Curve Plan Recording curve plan",
     "problem": "Problem Window",
-    "running": "RunRecord measure run",
-    "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed multistage online "
-    "periodic revolve segments store_all store_nothing window",
+    "running": "RunRecord Storage clean measure resume run run_until",
+    "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed mixed multistage "
+    "online optimal periodic revolve segments spread store_all store_nothing window",
+    "tiers": "Tier",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}
-_SUBMODULES = ("calltree", "models", "schedules", "testing", "tiers")
+_SUBMODULES = ("models", "optimum", "reports", "testing", *_ROOMS)
 
 
 def __getattr__(name: str) -> Any:
