@@ -25,6 +25,7 @@ __all__ = ["measure", "measure_disk"]
 _LEAST_SECONDS = 5.0  # promise 9: at most 5% of one forward run or 5 s, whichever is larger
 _SHARE = 0.05
 _DISK_ROUNDS = 4
+_USUAL_RATIO = 4.0
 _COLD_BYTES = 64 * 2**20  # more than processor caches hold
 _RECORDED_BYTES = 64 * 2**20  # recorded steps held while measuring, at most, or one step
 
@@ -118,7 +119,7 @@ def measure_disk(
         staging = tier.nbytes + staging_bytes(specs, storage.background)
         nbytes = -(-pool.disk_bytes // _DISK_ROUNDS) + PAGE
         if isinstance(tier, Encoded):
-            ratio = storage.ratio or 0.9 * tier.loss.ratio
+            ratio = storage.ratio or _cautious(tier.loss.ratio)
             nbytes = int(nbytes / ratio) + PAGE
     finally:
         tier.close()
@@ -130,6 +131,11 @@ def measure_disk(
         disk_snapshot=nbytes,
         disk_staging=staging,
     )
+
+
+def _cautious(ratio: float) -> float:
+    """Return a ratio to plan with: fields that compress very well early do so less later."""
+    return 0.9 * (ratio if ratio <= _USUAL_RATIO else (_USUAL_RATIO * ratio) ** 0.5)
 
 
 class _Stopwatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +19,8 @@ from ._storage import Storage
 __all__ = ["TolerantExecutor", "restart"]
 
 _FULL = (DiskFull, TierFull)
+_TOLD = 20
+_PLANS = 20  # further snapshots without room are done without
 
 
 class _ReplanError(AdjournError):
@@ -65,6 +67,9 @@ class TolerantExecutor(Executor):
         self._before = dict(self.steps)
         self._may_replan = options.get("tapes") is None and made.schedule.reversal != "tape"
         self._may_gain = self._may_replan and any(_encoded(tier) for tier in tiers)
+        self._plans = 0
+        self._refused = -1
+        self._untold = 0
         self._gained = False  # what was hoped for then is no reason to fail
         self.told: list[str] = []
 
@@ -81,6 +86,7 @@ class TolerantExecutor(Executor):
 
     def _replanned(self) -> Iterator[Action] | None:
         """Return the actions of a new plan for what is left; None if there is none."""
+        self._plans += 1
         try:
             rest = self._plan(full=True)
         except BudgetTooSmall:
@@ -95,7 +101,7 @@ class TolerantExecutor(Executor):
         self._made = rest
         self._before = dict(self.steps)
         self._follow(schedule)
-        self.told.append(
+        self._tell_of(
             f"the rest was planned anew: {schedule.counts.advances + schedule.counts.records} "
             f"forward steps, snapshots held: {sorted(start for start, _ in wanted)}"
         )
@@ -112,12 +118,19 @@ class TolerantExecutor(Executor):
         """Return a plan for what is left; ``full``: no tier takes more than it holds now."""
         turned = self.steps["turn"] > 0
         held = [(step, n) for n, tier in enumerate(self._tiers) for step in tier.held()]
-        planned = self._made.schedule.counts.snapshots
-        slots = [planned[0]]
-        for tier in self._tiers[1:]:
-            encoded = _encoded(tier)
-            more = 0 if encoded is None else int(0.9 * encoded.free_snapshots)
-            slots.append(len(tier.held()) + (more if encoded else 0 if full else 10**6))
+        planned = self._made.schedule.counts.snapshots[0]
+
+        def slots(kept: Collection[tuple[int, int]]) -> list[int]:
+            found = [planned]
+            for number, tier in enumerate(self._tiers[1:], start=1):
+                steps = [step for step, where in kept if where == number]
+                encoded = _encoded(tier)
+                if encoded is not None:
+                    found.append(len(steps) + int(0.9 * encoded.room_beside(steps)))
+                else:
+                    found.append(len(tier.held()) if full else 10**6)
+            return found
+
         live = self._live
         if turned and (live is None or live >= self._frontier):
             live = None
@@ -138,9 +151,17 @@ class TolerantExecutor(Executor):
         new = rest.schedule.counts
         seconds = costs.advance
         if (new.advances + new.records) * seconds < 0.97 * sum(left.values()) * seconds:
-            self.told.append("encoded snapshots leave room for more of them than planned")
+            self._tell_of("encoded snapshots leave room for more of them than planned")
             self._gained = True
             raise _ReplanError
+
+    def _tell_of(self, words: str) -> None:
+        """Keep what happened for the record: the first of it in words, the rest in number."""
+        if len(self.told) < _TOLD:
+            self.told.append(words)
+        else:
+            self._untold += 1
+            self.told[_TOLD:] = [f"and {self._untold} more such events"]
 
     def _forward(self, verb: Callable[..., int], name: str, start: int, stop: int) -> None:
         super()._forward(verb, name, start, stop)
@@ -152,7 +173,11 @@ class TolerantExecutor(Executor):
         self._live = None
 
     def _save(self, action: Save) -> None:
-        if not self._try_save(action) and self._may_replan:
+        if self._try_save(action):
+            return
+        # A new plan for the same step would meet the same end.
+        if self._may_replan and self._plans < _PLANS and action.step != self._refused:
+            self._refused = action.step
             raise _ReplanError
 
     def _load(self, action: Load) -> None:
@@ -194,7 +219,7 @@ class TolerantExecutor(Executor):
             except (OSError, TierFull) as error:
                 self._forgive(error)
                 if last or isinstance(error, _FULL):
-                    self.told.append(f"the snapshot of step {action.step} was not kept: {error}")
+                    self._tell_of(f"the snapshot of step {action.step} was not kept: {error}")
                     return False
             else:
                 return True
@@ -219,7 +244,7 @@ class TolerantExecutor(Executor):
         if start < step:
             self._forward(self._problem.advance, "advance", start, step)
         whence = "the beginning" if found is None else f"the snapshot of step {start}"
-        self.told.append(f"the state of step {step} was lost, and run again from {whence}")
+        self._tell_of(f"the state of step {step} was lost, and run again from {whence}")
         if step not in self._tiers[action.tier].held():
             self._try_save(Save(step, action.tier))
 

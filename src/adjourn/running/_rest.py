@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from ..errors import BudgetTooSmall
 from ..planning import Costs, Plan, plan, plan_schedule
@@ -28,6 +28,8 @@ from ..schedules import (
 from ..schedules._schedule import Counts, Reversal
 
 __all__ = ["Part", "Rest", "plan_rest"]
+
+Slots: TypeAlias = Callable[[Collection[tuple[int, int]]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def plan_rest(
     *,
     live: int | None = 0,
     turned: bool,
-    slots: Sequence[int] | None = None,
+    slots: Slots | None = None,
 ) -> Plan:
     """Return a plan for what is left of a run.
 
@@ -190,8 +192,10 @@ def plan_rest(
         on.
     turned : bool
         The first sweep and the turn are done.
-    slots : sequence of int, optional
-        Snapshots that each tier can hold, where that is no longer what was planned.
+    slots : callable, optional
+        Returns the snapshots that each tier can hold beside and with those of (step, tier) that
+        are kept, where that is no longer what was planned. Snapshots may then be given up, and
+        planning takes milliseconds.
 
     Raises
     ------
@@ -204,23 +208,37 @@ def plan_rest(
     for step, tier in held:
         if step < top and made.costs.reads != "nothing":
             below[step] = min(tier, below.get(step, tier))
-    room = _Room(made, _frozen(made), slots)
     cuts = sorted(below)
-    while True:
+    if slots is None:  # all slots may be taken: give the last snapshots up
+        choices = [cuts[:count] for count in range(len(cuts), -1, -1)]
+    else:
+        choices = [cuts[::every] for every in (1, 2, 3, 4, 8)] + [[]]
+    best: list[tuple[Part, Plan]] | None = None
+    refusal: BudgetTooSmall | None = None
+    for kept in choices:
+        here = None if slots is None else slots([(cut, below[cut]) for cut in kept])
+        room = _Room(made, _frozen(made), here)
         try:
-            planned = _parts(room, cuts, below, stop=stop, top=top, turned=turned)
-        except BudgetTooSmall:
-            if not cuts:
-                raise
-            cuts.pop()  # all slots are taken: give the snapshot up whose range is run again anyway
-        else:
+            planned = _parts(room, kept, below, stop=stop, top=top, turned=turned)
+        except BudgetTooSmall as error:
+            refusal = error
+            continue
+        if best is None or _seconds(planned) < _seconds(best):
+            best = planned
+        if slots is None:
             break
+    if best is None:
+        raise refusal or BudgetTooSmall("nothing fits")
     return replace(
         made,
-        schedule=Rest(made.steps, tuple(part for part, _ in planned)),
-        seconds=sum(one.seconds for _, one in planned),
-        peak_bytes=max(one.peak_bytes for _, one in planned),
+        schedule=Rest(made.steps, tuple(part for part, _ in best)),
+        seconds=_seconds(best),
+        peak_bytes=max(one.peak_bytes for _, one in best),
     )
+
+
+def _seconds(planned: list[tuple[Part, Plan]]) -> float:
+    return sum(one.seconds for _, one in planned)
 
 
 class _Room:
@@ -262,7 +280,8 @@ def _part(
     free = max(sum(slots[1:]) - sum(where > 0 for where in held), 0)
     # Optimal over both levels for what is a large part of the run; short parts, of which there
     # may be many, are not worth the time that takes.
-    disk = free * max(costs.disk_snapshot, 1) if 4 * steps > made.steps and free else None
+    large = 4 * steps > made.steps and not room.fixed
+    disk = free * max(costs.disk_snapshot, 1) if large and free else None
     # The start's own slot serves as the lowest snapshot of its part.
     own = (memory + (tier == 0), free + (tier is not None and tier > 0))
     found = list(_alike(made, costs, steps, own, tier))

@@ -42,9 +42,10 @@ class Storage:
     encoder : Encoder, optional
         Encodes snapshots on disk. A lossy one changes the gradient by about its tolerance.
     ratio : float, optional
-        How many times smaller the encoder makes a state, as the plan counts on. By default nine
-        tenths of what is measured after the first twentieth of the steps; a snapshot for which
-        that is too much meets ``on_full``.
+        How many times smaller the encoder makes a state, as the plan counts on. By default a
+        cautious reading of what is measured after the first twentieth of the steps. Snapshots
+        that turn out larger meet ``on_full``; for smaller ones the rest is planned anew at the
+        first load after the turn.
     files : Files, optional
         The layer of system calls, for tests.
     """

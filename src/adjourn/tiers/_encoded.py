@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from struct import Struct
@@ -135,6 +135,7 @@ class Encoded:
         self._mark = int.from_bytes(os.urandom(6), "little")  # tells saves of two runs apart
         self._specs: tuple[ArraySpec, ...] = ()
         self._piece: Array = np.empty(0, np.uint8)
+        self._last = Loss()
         self.loss = Loss()
 
     def __repr__(self) -> str:
@@ -155,12 +156,13 @@ class Encoded:
         """The tier that keeps the pieces."""
         return self._inner
 
-    @property
-    def free_snapshots(self) -> int:
-        """How many more snapshots fit, at the ratio seen so far."""
-        ratio = self.loss.ratio if self.loss.encoded else self._ratio
-        each = -(-int(state_bytes(self._specs) / ratio + 1) // max(len(self._piece), 1))
-        return self._free // max(each, 1)
+    def room_beside(self, kept: Collection[int]) -> int:
+        """Return how many snapshots such as the last fit beside those of the steps ``kept``."""
+        whole = state_bytes(self._specs)
+        ratio = self._last.ratio if self._last.encoded else self._ratio
+        each = -(-int(whole / ratio + 1) // max(len(self._piece), 1))
+        free = self._free + sum(n for step, n in self._held.items() if step not in kept)
+        return free // max(each, 1)
 
     def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Allocate room for ``slots`` snapshots at the expected ratio."""
@@ -232,6 +234,7 @@ class Encoded:
             raise
         self._held[step] = writer.count
         self._free -= writer.count
+        self._last = loss
         self.loss += loss
 
     def load(self, step: int, arrays: Sequence[Array]) -> Clock:

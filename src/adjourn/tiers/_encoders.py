@@ -181,7 +181,8 @@ class Zfp:
         if block.dtype.str not in ("<f4", "<f8") or block.size == 0:
             return None
         largest = max(abs(float(block.max())), abs(float(block.min())))
-        tolerance = self.tolerance * (scale if self.relative else 1.0)
+        # All zeros have no scale, and need none.
+        tolerance = self.tolerance * (scale if self.relative and largest else 1.0)
         # zfp aligns a block of 4 values a side to one exponent: it rounds relative to the largest.
         if not np.isfinite(largest) or 4 * float(np.finfo(block.dtype).eps) * largest > tolerance:
             return None
