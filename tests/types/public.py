@@ -10,7 +10,7 @@ from adjourn.models import Acoustic
 
 
 def schedules() -> None:
-    """Schedules are values that iterate over actions and state integers."""
+    """Ask schedules for what they state."""
     schedule = adjourn.revolve(10, 3)
     assert_type(schedule.advances, int)
     assert_type(schedule.limits, tuple[int, ...])
@@ -32,5 +32,5 @@ def plans(problem: Problem) -> None:
 
 
 def problems(shot: Acoustic) -> None:
-    """The built-in model is a problem."""
+    """Pass the built-in model where a problem is asked for."""
     plans(shot)
