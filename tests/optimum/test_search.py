@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjourn.optimum import Effort, Search, step_table
+from adjourn.optimum import Effort, Search, least_bytes, step_table
 from adjourn.optimum._layers import build_layers
 from optimum.costs import costs, random_costs
+from optimum.exhaustive import least_seconds
 
 SMALL = [
     Effort(work=10, cells=50, units=8, radix=2),
@@ -86,3 +87,21 @@ def test_what_fits_nothing_is_none():
     for effort in (*SMALL, None):
         search = Search(50, [(2.5, 4, 9)], 3, 0.0, 0.0, 1.0, most=8, effort=effort)
         assert search.find(8) is None
+
+
+def test_the_least_bytes_are_the_least():
+    """Exactly one unit less than `least_bytes` fits nothing, by exhaustive search."""
+    rng = random.Random(17)
+    for _ in range(150):
+        *case, _ = random_costs(rng, 4)
+        least = least_bytes(case[0], case[1], case[2])
+        assert least_seconds(*case, least) < np.inf, case
+        assert least == 0 or least_seconds(*case, least - 1) == np.inf, case
+
+
+@given(case=costs(), effort=st.sampled_from(SMALL))
+def test_one_budget_more_than_the_least_is_enough_without_snapshots(case, effort):
+    """All steps recorded with mixed options are found where snapshots do not fit."""
+    steps, menu, _, *rest = case
+    least = least_bytes(steps, menu, 10**9)
+    assert Search(steps, menu, 10**9, *rest, most=least, effort=effort).find(least) is not None

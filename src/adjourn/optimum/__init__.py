@@ -5,7 +5,7 @@ from ._bound import lower_bound
 from ._layers import Layer
 from ._loops import LoopTable, loop_options, loop_table
 from ._menu import Option
-from ._search import Effort, Found, Search
+from ._search import Effort, Found, Search, least_bytes
 from ._tables import Choice, StepTable, step_table
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Search",
     "StepTable",
     "binomial",
+    "least_bytes",
     "loop_options",
     "loop_table",
     "lower_bound",

@@ -16,9 +16,10 @@ import numpy as np
 
 from ._bound import closed_bound, lower_bound
 from ._layers import Grid, Layer, build_layers
+from ._loops import Run
 from ._menu import Option, check_costs, common_unit
 
-__all__ = ["Effort", "Found", "Search"]
+__all__ = ["Effort", "Found", "Search", "least_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,11 @@ class Found:
     seconds : float
         What it takes.
     layers : tuple of Layer
-        Its tables, lowest layer first; none if all steps are recorded with one option.
+        Its tables, lowest layer first; none if every step is recorded in the first sweep.
     units : int
         Units of the top layer that it needs: the least for this time.
-    option : int
-        The option of all recordings if there are no layers; else -1.
+    runs : tuple of (start, stop, option)
+        Which steps are recorded with which option, if there are no layers.
     exact : bool
         True if it is the optimum.
     """
@@ -64,7 +65,7 @@ class Found:
     seconds: float
     layers: tuple[Layer, ...]
     units: int
-    option: int
+    runs: tuple[Run, ...]
     exact: bool
 
 
@@ -130,12 +131,7 @@ class Search:
             return None
         steps = self._steps
         least = min(t for t, _, _ in fitting)
-        stored: Found | None = None
-        for index, (t, left, peak) in enumerate(self._menu):
-            if (steps - 1) * left + peak <= budget and (
-                stored is None or steps * t < stored.seconds
-            ):
-                stored = Found(steps * t, (), 0, index, exact=t == least)
+        stored = self._recorded(budget, least)
         if stored is not None and stored.exact:
             return stored
         exact = self._exact_most()
@@ -146,6 +142,27 @@ class Search:
         if stored is None or (found is not None and found.seconds <= stored.seconds):
             return found
         return stored
+
+    def _recorded(self, budget: int, least: float) -> Found | None:
+        """Return the fastest of some plans that record every step in the first sweep.
+
+        Each option by itself, and the mixture that holds least.
+        """
+        steps = self._steps
+        found: Found | None = None
+        chains: list[tuple[Run, ...]] = [
+            ((0, steps, index),)
+            for index, (_, left, peak) in enumerate(self._menu)
+            if (steps - 1) * left + peak <= budget
+        ]
+        held, leanest = _leanest(steps, self._menu)
+        if held <= budget:
+            chains.append(leanest)
+        for runs in chains:
+            seconds = sum((stop - start) * self._menu[o][0] for start, stop, o in runs)
+            if found is None or seconds < found.seconds:
+                found = Found(seconds, (), 0, runs, exact=seconds == steps * least)
+        return found
 
     def _exact_most(self) -> int:
         """Return the bytes up to which the exact table is affordable."""
@@ -183,7 +200,7 @@ class Search:
     def _floor(self, found: Found, floor: float, *, exact: bool) -> Found:
         """Return the plan with sums that are rounded below n min t lifted to it."""
         seconds = max(found.seconds, floor)
-        return Found(seconds, found.layers, found.units, -1, exact)
+        return Found(seconds, found.layers, found.units, (), exact)
 
     def _plan(self, grids: tuple[Grid, ...], budget: int, most: int) -> Found | None:
         """Return the plan on given grids, from tables made for ``most`` bytes."""
@@ -201,7 +218,7 @@ class Search:
         seconds = float(row[units])
         if not np.isfinite(seconds):
             return None
-        return Found(seconds, layers, int(np.argmax(row == seconds)), -1, exact=False)
+        return Found(seconds, layers, int(np.argmax(row == seconds)), (), exact=False)
 
     def _grids(self, steps: int, nominal: int) -> tuple[Grid, ...]:
         """Return the layers for ``steps`` steps and up to ``nominal`` bytes."""
@@ -248,6 +265,43 @@ class Search:
         left = min(left for t, left, _ in self._menu if t == least)
         sizes = {left, *(left for _, left, _ in self._menu), *(k for _, _, k in self._menu)}
         return left, [max(1, self._snapshot or left), *sorted(size for size in sizes if size)]
+
+
+def least_bytes(steps: int, menu: Sequence[Option], snapshot: int) -> int:
+    """Return the least budget in which ``steps`` steps can be reversed.
+
+    One snapshot and the peak of one recording, or all steps recorded with the options that hold
+    least, whichever is less. Costs microseconds.
+    """
+    held, _ = _leanest(steps, menu)
+    return min(held, snapshot + min(peak for _, _, peak in menu)) if steps > 1 else held
+
+
+def _leanest(steps: int, menu: Sequence[Option]) -> tuple[int, tuple[Run, ...]]:
+    """Return the least bytes in which all steps can be recorded, and the options that do it.
+
+    With L the bytes that the steps above need, a step needs the least of max(K, R + L).
+    """
+    smallest = min(menu, key=lambda option: (option[1], option[2]))
+    choices: list[int] = []  # from the last step down
+    held = 0
+    while len(choices) < steps:
+        needs = [(max(peak, left + held), t) for t, left, peak in menu]
+        choices.append(needs.index(min(needs)))
+        held = min(needs)[0]
+        if held >= smallest[2]:  # from here on nothing needs less than the smallest left
+            break
+    below = steps - len(choices)
+    fitting = [i for i, (_, left, peak) in enumerate(menu) if left == smallest[1] and peak <= held]
+    runs: list[Run] = []
+    if below:
+        runs.append((0, below, min(fitting, key=lambda i: menu[i][0])))
+    for step, option in enumerate(reversed(choices), start=below):
+        if runs and runs[-1][2] == option:
+            runs[-1] = (runs[-1][0], step + 1, option)
+        else:
+            runs.append((step, step + 1, option))
+    return held + below * smallest[1], tuple(runs)
 
 
 def _round_up(budget: int, exact: int) -> int:

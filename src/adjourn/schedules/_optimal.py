@@ -8,7 +8,8 @@ from typing import ClassVar, TypeAlias
 
 from .._sizes import as_bytes, as_count, format_bytes
 from ..errors import BadValue, BudgetTooSmall, WrongType
-from ..optimum import Effort, Found, Option, Search, repetitions, revolve_advances
+from ..optimum import Effort, Found, Option, Search, least_bytes, repetitions, revolve_advances
+from ..optimum._loops import Run
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save
 from ._binomial import revolve_writes, split
 from ._checks import as_cost
@@ -16,7 +17,6 @@ from ._decisions import Decisions
 from ._encoded import Encoded, decode, encode
 from ._grammar import Body, Part, Planned, grow
 from ._revolve import revolve
-from ._rules import Rule
 from ._schedule import Reversal, Schedule
 
 __all__ = ["Optimal", "OptimalSearch", "Optimum", "optimal"]
@@ -151,10 +151,8 @@ class OptimalSearch:
 
     @property
     def least(self) -> int:
-        """The least budget in bytes that is known to do."""
-        steps = self._steps
-        kept = min(peak for _, _, peak in self._menu) + self._snapshot
-        return min(kept, *((steps - 1) * left + peak for _, left, peak in self._menu))
+        """The least budget in bytes that will do."""
+        return least_bytes(self._steps, self._menu, self._snapshot)
 
     def seconds(self, budget: int | str) -> float | None:
         """Return the time of the plan within a budget; None if nothing fits."""
@@ -182,7 +180,7 @@ class OptimalSearch:
         raise BudgetTooSmall(
             f"budget={budget!r} ({format_bytes(allowed)}) is below what any schedule of "
             f"{self._steps} steps holds. Pass {format_bytes(self.least)} ({self.least} bytes) "
-            "or more: one snapshot and the peak of one recording.",
+            "or more.",
             self.least,
         )
 
@@ -190,11 +188,13 @@ class OptimalSearch:
         steps = self._steps
         gap = 0.0 if found.exact else _gap(found.seconds, self._search.bound(budget))
         if not found.layers:
-            rule: Rule = (Record(0, steps, found.option), Reverse(0, steps))
-            _, left, peak = self._menu[found.option]
-            held = (steps - 1) * left + peak
+            ahead = [Record(*run) for run in found.runs]
+            back = [Reverse(start, stop) for start, stop, _ in reversed(found.runs)]
+            schedule = Optimal(steps, encode([(*ahead, *back)]))
+            held = _held(found.runs, self._menu)
             words = "the budget holds every step's recording: no step is run twice"
-            return Optimum(Optimal(steps, encode([rule])), found.seconds, held, gap, 1, 1, words)
+            words += "" if found.exact else f"; {_above(gap)}"
+            return Optimum(schedule, found.seconds, held, gap, 1, 1, words)
         decisions = Decisions(found.layers, found.units)
         rules = grow(decisions.whole(), decisions.expand)
         held = decisions.peak_bytes(self._menu, self._snapshot)
@@ -365,6 +365,16 @@ def _menu(recordings: Sequence[Option], advance: float) -> list[Option]:
     if not menu:
         raise BadValue("recordings is empty. Pass at least one (seconds, left, peak).")
     return menu
+
+
+def _held(runs: Sequence[Run], menu: Sequence[Option]) -> int:
+    """Return the most bytes held while runs are recorded one after the other."""
+    held = most = 0
+    for start, stop, option in runs:
+        _, left, peak = menu[option]
+        most = max(most, held + (stop - start - 1) * left + peak)
+        held += (stop - start) * left
+    return most
 
 
 def _gap(seconds: float, bound: float) -> float:
