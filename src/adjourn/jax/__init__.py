@@ -12,6 +12,7 @@ except ImportError as error:
     ) from error
 
 from ._checkpoint import checkpoint
+from ._scan import scan
 from ._step import StepProblem
 
-__all__ = ["StepProblem", "checkpoint"]
+__all__ = ["StepProblem", "checkpoint", "scan"]
