@@ -192,11 +192,12 @@ BAD = [
     (["plan", *STATED, "--budget", "1GiB", "--advance", "nan"], 2, "adjourn: seconds=nan is no"),
     (["plan", *STATED, "--budget", "1GiB", "--costs", "no"], 2, "adjourn: no does not exist."),
     (["curve", *STATED, "--points", "1"], 2, "adjourn: points=1 is too small."),
-    (["curve", *STATED, "--output", "no/c.svg"], 2, "adjourn: no/c.svg cannot be written: No such"),
+    (["curve", *STATED, "--output", "no/c.svg"], 2, "adjourn: no/c.svg cannot be written: no is"),
     (["schedule", "revolve", "--steps", "5", "--slots", "0"], 2, "adjourn: slots=0 is too small."),
     (["schedule", "hrevolve", "--steps", "5", "--levels", "1,2"], 2, "adjourn: levels=[1.0, 2.0]"),
     (["report", "nothing.json"], 2, "adjourn: nothing.json does not exist."),
     (["demo", "--model", "nothing.npy"], 2, "adjourn: nothing.npy does not exist."),
+    (["demo", "--output", "no/d.html"], 2, "adjourn: no/d.html cannot be written: no is not a"),
     (["demo", "--shape", "20.5,20"], 2, "adjourn: shape has 20.5, which is no whole number."),
     (["demo", "--shape", "40,40", "--spacing", "1,2,3"], 2, "adjourn: spacing has 3 numbers"),
 ]

@@ -60,7 +60,7 @@ def test_the_page_is_well_formed():
 
 def test_the_page_needs_no_network_and_no_script():
     """Nothing is loaded from anywhere: images lie in the page."""
-    page = html_page(REPORT)
+    page = re.sub(r'<a href="[^"]+">', "", html_page(REPORT))  # links to follow, not to load
     links = re.findall(r'(?:src|href|url)\s*[=(]\s*["\']?([^"\')>\s]+)', page)
     assert links
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in links)

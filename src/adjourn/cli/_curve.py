@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from ._shared import UNIT, Commands, add_costs, add_json, command, costs_of, print_json, write_text
+from ._shared import (
+    UNIT,
+    Commands,
+    add_costs,
+    add_json,
+    command,
+    costs_of,
+    print_json,
+    require_directory,
+    write_text,
+)
 
 __all__ = ["add_parser"]
 
@@ -29,6 +39,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ..reports import curve_svg, curve_text  # noqa: PLC0415
     from ..running._progress import spinner  # noqa: PLC0415
 
+    require_directory(arguments.output)
     costs, relative = costs_of(arguments)
     with spinner("planning", enabled=True):
         made = curve(

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ._machine import available_memory, cores, installed, processor
-from ._shared import Commands, add_json, command, print_json, write_text
+from ._shared import Commands, add_json, command, print_json, require_directory, write_text
 from ._shot import add_shot, describe, make_shot
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ..running import measure, run  # noqa: PLC0415
     from ..running._progress import spinner  # noqa: PLC0415
 
+    require_directory(arguments.output)
     budget = arguments.budget or (_SHORT_BUDGET if arguments.short else _BUDGET)
     with spinner("running the forward model for the data", enabled=True):
         shot, true = make_shot(arguments)

@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 
 from ..errors import BadFile
-from ._shared import Commands, add_json, command, print_json, read_json, write_text
+from ._shared import (
+    Commands,
+    add_json,
+    command,
+    print_json,
+    read_json,
+    require_directory,
+    write_text,
+)
 
 __all__ = ["add_parser"]
 
@@ -36,6 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from ..planning import curve  # noqa: PLC0415
     from ..reports import Report, html_page  # noqa: PLC0415
 
+    require_directory(arguments.output)
     value = read_json(arguments.run_file)
     try:
         report = Report.from_json(value)

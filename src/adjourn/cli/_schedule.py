@@ -8,7 +8,16 @@ from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValue
-from ._shared import Commands, Parser, add_json, command, numbers, print_json, write_text
+from ._shared import (
+    Commands,
+    Parser,
+    add_json,
+    command,
+    numbers,
+    print_json,
+    require_directory,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from ..schedules import Schedule
@@ -48,6 +57,7 @@ def add_parser(subparsers: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from ..reports import schedule_svg, schedule_text  # noqa: PLC0415
 
+    require_directory(arguments.output)
     maker: Callable[..., Schedule] = arguments.maker
     given = {name: getattr(arguments, name) for name in signature(maker).parameters}
     if given.get("levels"):

@@ -25,6 +25,7 @@ __all__ = [
     "numbers",
     "print_json",
     "read_json",
+    "require_directory",
     "write_text",
 ]
 
@@ -109,6 +110,21 @@ def write_text(path: str, text: str) -> str:
             f"{path} cannot be written: {error.strerror}. Pass a path in a directory that exists."
         ) from None
     return str(file.resolve())
+
+
+def require_directory(path: str | None) -> None:
+    """Refuse a path whose directory does not exist, before any work is done.
+
+    Raises
+    ------
+    BadFile
+        There is no such directory.
+    """
+    if path is not None and not Path(path).parent.is_dir():
+        raise BadFile(
+            f"{path} cannot be written: {Path(path).parent} is not a directory. Pass a path in a "
+            "directory that exists."
+        )
 
 
 def numbers(text: str) -> list[float]:

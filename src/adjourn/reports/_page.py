@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from importlib.metadata import PackageNotFoundError, metadata
 
 from ._curve_svg import Mark, draw_curve
 from ._field import draw_field
@@ -29,6 +30,13 @@ _WORDS = (
     ("budget", "bytes for snapshots, recorded steps and buffers, beyond the model itself"),
     ("schedule", "the order in which steps are run, kept, run again and reversed"),
 )
+_PAGES = (
+    ("report", "How to read this report"),
+    ("budget", "How to choose a budget"),
+    ("optimal", "Why these plans are optimal"),
+    ("promises", "What is promised, each promise with its test"),
+    ("protocol", "Your own model in place of this one"),
+)
 
 
 def html_page(report: Report) -> str:
@@ -49,6 +57,7 @@ def html_page(report: Report) -> str:
         _section("The model and its gradient", _fields(report)),
         _section("The words", _definitions(_WORDS)),
         _section("About this run", _definitions(report.about)),
+        _section("Read on", _read_on()),
     ]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -175,6 +184,27 @@ def _fields(report: Report) -> str:
         for field in report.fields
     ]
     return f'<div class="pair">{"".join(figures)}</div>' if figures else ""
+
+
+def _read_on() -> str:
+    """Return where the documentation says more: links, where the package knows its address."""
+    base = _documentation()
+    items: list[str] = []
+    for page, words in _PAGES:
+        name = escape(words)
+        if base:
+            name = f'<a href="{escape(base.rstrip("/"))}/{page}.html">{name}</a>'
+        items.append(f"<li>{name} <code>docs/{page}.md</code></li>")
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _documentation() -> str:
+    try:
+        urls = metadata("adjourn").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    found = [url.partition(",")[2].strip() for url in urls if url.startswith("Documentation,")]
+    return found[0] if found else ""
 
 
 def _figure(draw: Callable[[int], Canvas], caption: str) -> str:
