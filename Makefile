@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # PyTorch's version is pinned: other releases pull gigabytes of CUDA packages.
-EXTRAS := progress,devito,jax,segy,schedules,zfp,zstd,docs
+EXTRAS := progress,devito,jax,segy,schedules,zfp,zstd,mpi,docs
 
 .PHONY: help demo test lint types docs doctest nightly bench clean
 

@@ -44,11 +44,13 @@ class Wave:
         self.src = self.sparse("src", 1)
         time = (np.arange(self.nt) * self.dt - 30) / 12
         self.src.data[:, 0] = (1 - 2 * time**2) * np.exp(-(time**2))
-        self.src.coordinates.data[:] = [0.37 * e for e in extent]
+        self.src.coordinates.data[:] = 0.37 * np.array([extent])
         self.rec, self.res = self.sparse("rec", 4), self.sparse("res", 4)
         places = rng.uniform(0.1, 0.9, (4, len(shape))) * extent
         self.rec.coordinates.data[:] = self.res.coordinates.data[:] = places
-        self.observed = rng.standard_normal((self.nt, 4)).astype(self.dtype) * 0.1
+        self.obs = self.sparse("obs", 4)
+        self.obs.coordinates.data[:] = places
+        self.obs.data[:] = 0.1 * rng.standard_normal((self.nt, 4))
         self.gradient = Function(name="gradient", grid=grid, space_order=self.order)
 
     def sparse(self, name: str, points: int) -> Any:
@@ -76,7 +78,7 @@ class Wave:
         return Operator([Eq(v.backward, step), inject, correlate], name="Gradient", **options)
 
     def residual(self) -> float:
-        self.res.data[:] = self.rec.data - self.observed
+        np.asarray(self.res.data)[...] = np.asarray(self.rec.data) - np.asarray(self.obs.data)
         return float((np.asarray(self.res.data) ** 2).sum() / 2)
 
     def stored(self) -> np.ndarray:
@@ -93,7 +95,7 @@ class Wave:
         self.forward(u).apply(dt=self.dt)
         self.residual()
         self.adjoint(u).apply(dt=self.dt)
-        return np.array(self.gradient.data)
+        return np.array(np.asarray(self.gradient.data))
 
 
 _STORED: dict[tuple[Any, ...], np.ndarray] = {}

@@ -139,7 +139,7 @@ def test_a_replay_leaves_the_outputs_alone(job: Adjoint, wave: Wave, stored: np.
     """The seed may change the receivers in place: replays write into a spare copy."""
 
     def in_place() -> None:
-        wave.rec.data[:] -= wave.observed
+        wave.rec.data[:] -= wave.obs.data
         wave.res.data[:] = wave.rec.data
 
     job._seed = in_place

@@ -9,12 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..errors import BadValue, NotFinite, ScheduleError, WrongType
+from .. import mpi
+from ..errors import BadValue, NotFinite, NotSupported, ScheduleError, WrongType
 from ..planning import Costs, Plan
 from ..problem import Array, Reads, Window
 from ..running import RunRecord, run
 from ..schedules import Schedule
 from ._build import Operators, build
+from ._calls import Call
 
 __all__ = ["Adjoint"]
 
@@ -152,7 +154,16 @@ class Adjoint:
             plan = self._plans.get(asked)
         if isinstance(plan, Plan):
             budget = None
-        record = run(self, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+        comm = self._forward.comm
+        if comm is not None:
+            if costs is not None or isinstance(plan, Schedule):
+                raise NotSupported(
+                    "costs or a schedule were given for operators that run on several ranks, "
+                    "which must agree on both. Pass budget=, or a plan from adjourn.mpi.plan."
+                )
+            record = mpi.run(self, plan, budget=budget, disk=disk, comm=comm, progress=progress)
+        else:
+            record = run(self, plan, budget=budget, disk=disk, costs=costs, progress=progress)
         if budget is not None:
             self._plans[asked] = record.plan
         return record
@@ -204,6 +215,8 @@ class Adjoint:
         if not self._room:
             self.reserve(self._most or self._advance_room())
         self._redirect(replay=False)
+        if self._forward.comm is not None:
+            self._scatter(self._forward, self._outputs)
         for array in (*self._outputs.values(), *self._results.values()):
             array[...] = 0
         for field in self._fields:
@@ -276,8 +289,14 @@ class Adjoint:
                             f"wavefield {field.name!r} is not finite at step {self._at} of "
                             f"{self.steps}: the forward run is unstable. Lower dt."
                         )
+        spread = self._forward.comm is not None
+        if spread:
+            self._redirect(replay=False)
+            self._forward.gather()
         if self._seed is not None:
             self.loss = self._seed()
+        if spread:
+            self._scatter(self._gradient, self._results)
 
     def reverse(self, start: int, stop: int) -> None:
         """Run the gradient operator over [start, stop), which must be recorded."""
@@ -295,6 +314,8 @@ class Adjoint:
         last = gradient.last if stop == self.steps else min(last, gradient.last)
         if first <= last:
             gradient.run(first, last)
+        if start == 0 and gradient.comm is not None:
+            gradient.gather()
 
     def carried(self) -> Mapping[str, Array]:
         """Return outputs, adjoint wavefields and gradients, by the names in the operators."""
@@ -336,6 +357,14 @@ class Adjoint:
                 field.move(self._time(step), self._time(self._at))
         self._origin = step
         self._recorded = None
+
+    def _scatter(self, call: Call, written: dict[str, Array]) -> None:
+        """Spread sources and receivers over the ranks again: their data were changed."""
+        call.prepare()
+        for name in written:
+            written[name] = call.array(name)
+        for field in self._fields:
+            field.bind()
 
     def _redirect(self, *, replay: bool) -> None:
         """Let outputs go to the spare copies while replaying."""

@@ -58,6 +58,9 @@ class Call:
         self.first, self.last = int(args["time_m"]), int(args["time_M"])
         self.time_size = int(args["time_size"]) if args.get("time_size") is not None else None
         self._args = args
+        comm = args.comm
+        many = comm is not None and hasattr(comm, "size") and bool(comm) and comm.size > 1
+        self.comm: Any = comm if many else None
         self._values: list[Any] = [args[name] for name in names]
         self._low, self._high = c_int(self.first), c_int(self.last)
         self._values[names.index("time_m")] = self._low

@@ -49,6 +49,10 @@ class Field(Protocol):
         """Let the window begin at ``time``; its front holds the live levels already."""
         ...
 
+    def bind(self) -> None:
+        """Tell the calls where the levels are; again after their arguments were prepared."""
+        ...
+
     def close(self) -> None:
         """Release the memory."""
         ...
@@ -138,6 +142,9 @@ class Line:
 
     def settle(self, time: int, /) -> None:
         self._first = time + self._low
+        self.bind()
+
+    def bind(self) -> None:
         base = self._levels.ctypes.data - self._first * self._level_bytes
         for call, name in self._binds:
             call.bind(name, base)
@@ -188,6 +195,9 @@ class Sampled:
 
     def settle(self, time: int, /) -> None:
         self._first = -(-time // self._factor)
+        self.bind()
+
+    def bind(self) -> None:
         base = self._levels.ctypes.data - self._first * self.step_bytes
         for call, name in self._binds:
             call.bind(name, base)
@@ -235,6 +245,9 @@ class Ring:
     def settle(self, time: int, /) -> None:
         pass
 
+    def bind(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -264,6 +277,9 @@ class Plain:
         pass
 
     def settle(self, time: int, /) -> None:
+        pass
+
+    def bind(self) -> None:
         pass
 
     def close(self) -> None:
