@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         NotSupported,
         ProblemFailed,
         ScheduleError,
+        StorageFailed,
         TierFull,
         WrongLedger,
         WrongType,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         spread,
         store_all,
         store_nothing,
+        uneven,
         window,
     )
     from .tiers import (
@@ -110,6 +112,7 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "Storage",
+    "StorageFailed",
     "Tier",
     "TierFull",
     "Window",
@@ -138,6 +141,7 @@ __all__ = [
     "spread",
     "store_all",
     "store_nothing",
+    "uneven",
     "window",
 ]
 
@@ -146,12 +150,13 @@ _ROOMS = {
     "checker": "Check check",
     "errors": "AdjournError BadFile BadValue BudgetTooSmall CorruptSnapshot DirectoryBusy "
     "DiskFull LawBroken MissingExtra NotFinite NotSupported ProblemFailed "
-    "ScheduleError TierFull WrongLedger WrongType",
+    "ScheduleError StorageFailed TierFull WrongLedger WrongType",
     "planning": "Candidate Costs Curve Plan Recording curve plan",
     "problem": "Problem Window",
     "running": "RunRecord Storage clean measure resume run run_until",
     "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed mixed multistage "
-    "online optimal periodic revolve segments spread store_all store_nothing window",
+    "online optimal periodic revolve segments spread store_all store_nothing uneven "
+    "window",
     "tiers": "Tier",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -17,6 +17,7 @@ from ._rules import Composed, Rule, Use
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
 from ._spread import Spread, spread
 from ._trivial import StoreAll, StoreNothing, store_all, store_nothing
+from ._uneven import Uneven, uneven
 from ._window import Segments, Window, segments, window
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "StoreAll",
     "StoreNothing",
     "Turn",
+    "Uneven",
     "Use",
     "Window",
     "asynchronous",
@@ -73,5 +75,6 @@ __all__ = [
     "spread",
     "store_all",
     "store_nothing",
+    "uneven",
     "window",
 ]

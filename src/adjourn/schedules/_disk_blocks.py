@@ -13,7 +13,7 @@ from ._grammar import Body, Part, grow
 from ._hrevolve import LevelBodies, Stored
 from ._rules import Rule
 
-__all__ = ["DiskBlocks"]
+__all__ = ["DiskBlocks", "stored_in_ram"]
 
 
 class DiskBlocks:
@@ -90,7 +90,7 @@ class DiskBlocks:
             case ("from disk", steps):
                 return self.kept(steps)
             case _:
-                return self._bodies.stored(key) if self._bodies else _stored_in_ram(key)
+                return self._bodies.stored(key) if self._bodies else stored_in_ram(key)
 
 
 def _in_ram(ram: int, steps: int, at: int) -> list[Action | Part]:
@@ -100,7 +100,7 @@ def _in_ram(ram: int, steps: int, at: int) -> list[Action | Part]:
     return [Save(at, 0), Part((0, ram, steps), at)]
 
 
-def _stored_in_ram(key: Stored) -> Body:
+def stored_in_ram(key: Stored) -> Body:
     """Return Revolve from a start state stored in RAM."""
     _, slots, steps = key
     span = split(steps, slots)
