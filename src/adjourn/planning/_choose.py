@@ -198,9 +198,10 @@ def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[st
         whole = (
             steps * min(r.left for r in costs.recordings) if frame is None else frame.nbytes(steps)
         )
+        again = max(chosen.schedule.recomputed_steps, 0)
         words.append(
             f"the whole history takes {format_bytes(whole)}, which the budget does not hold: "
-            f"{max(chosen.schedule.recomputed_steps, 0)} of {steps} steps are run again"
+            f"{again} forward steps beyond the {steps} of one run"
         )
     for other in fits[1:3]:
         words.append(f"{_name(other)} would take {format_seconds(other.seconds)}")  # noqa: PERF401
