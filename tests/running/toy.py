@@ -27,7 +27,8 @@ class Toy:
         self.trace = np.zeros(steps)
         self.loss = np.zeros(1)
         self.gradient = np.zeros(size)
-        self.adjoint = np.zeros((2, size))
+        self.older = np.zeros(size)  # adjoints of u[step] and u[step + 1]; they change roles
+        self.newer = np.zeros(size)
         self.weights = np.zeros(steps)
         self.taped = {}
         self.room = 1
@@ -45,7 +46,8 @@ class Toy:
         self.trace[:] = 0
         self.loss[:] = 0
         self.gradient[:] = 0
-        self.adjoint[:] = 0
+        self.older[:] = 0
+        self.newer[:] = 0
         self.weights[:] = 0
         self.taped.clear()
 
@@ -64,7 +66,8 @@ class Toy:
             "trace": self.trace,
             "loss": self.loss,
             "gradient": self.gradient,
-            "adjoint": self.adjoint,
+            "older": self.older,
+            "newer": self.newer,
             "weights": self.weights,
         }
 
@@ -95,14 +98,15 @@ class Toy:
     def turn(self):
         self.loss[0] = 0.5 * (self.trace**2).sum()
         self.weights[:] = self.trace
-        self.adjoint[:] = 0
+        self.older[:] = 0
+        self.newer[:] = 0
 
     def reverse(self, start, stop):
         for step in reversed(range(start, stop)):
             new = self.taped.pop(step)
-            older, newer = self.adjoint  # of u[step], u[step + 1]
-            newer = newer + self.weights[step]
-            self.gradient -= newer * np.sin(new)
-            self.adjoint[1] = older + newer * (2 - self.m * np.cos(new))
-            self.adjoint[0] = -newer
+            self.newer += self.weights[step]
+            self.gradient -= self.newer * np.sin(new)
+            self.older += self.newer * (2 - self.m * np.cos(new))
+            self.newer *= -1
+            self.older, self.newer = self.newer, self.older
         self.log.append((start, stop))

@@ -125,7 +125,8 @@ class Journal:
     ) -> None:
         self._directory = directory
         self._problem = problem
-        self._carried = carried_of(problem)
+        # Asked for anew each time: arrays may change roles under their names.
+        self._names = tuple(carried_of(problem))
         self._ledger = Ledger(directory.files, directory.ledger_path, durable=durable)
         self._number = 0
         self._tolerant = tolerant
@@ -142,7 +143,7 @@ class Journal:
             )
 
         self._pools = (pool("forward"), pool("carried"))
-        nbytes = sum(a.nbytes for a in self._carried.values())
+        nbytes = sum(a.nbytes for a in self._arrays())
         state = sum(a.nbytes for a in problem.state(0))
         self.paces = (Pace(overhead, nbytes + state), Pace(overhead, nbytes))
 
@@ -206,7 +207,7 @@ class Journal:
         for number in sorted(numbers, reverse=True):
             phase = numbers[number]
             pool = self._pools[phase]
-            arrays = list(self._carried.values())
+            arrays = list(self._arrays())
             try:
                 step = int(pool.peek(number)["adjourn.step"])
                 if phase == _FORWARD:
@@ -253,7 +254,7 @@ class Journal:
     def _write(self, phase: int, step: int) -> None:
         pool = self._pools[phase]
         clock: dict[str, float | int] = {}
-        arrays: Sequence[Array] = tuple(self._carried.values())
+        arrays: Sequence[Array] = self._arrays()
         if phase == _FORWARD:
             arrays = (*self._problem.state(step), *arrays)
             clock = dict(clock_of(self._problem, step))
@@ -278,8 +279,12 @@ class Journal:
         else:
             self._directory.remove()
 
+    def _arrays(self) -> tuple[Array, ...]:
+        carried = carried_of(self._problem)
+        return tuple(carried[name] for name in self._names)
+
     def _specs(self) -> tuple[Any, Any]:
-        carried = list(self._carried.values())
+        carried = list(self._arrays())
         return specs_of([*self._problem.state(0), *carried]), specs_of(carried)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from ..errors import BudgetTooSmall
 from ..planning import Costs, Plan, plan, plan_schedule
+from ..planning._anywhere import optimal_fit
 from ..problem import Window
 from ..schedules import (
     Action,
@@ -286,8 +287,12 @@ def _part(
     own = (memory + (tier == 0), free + (tier is not None and tier > 0))
     found = list(_alike(made, costs, steps, own, tier))
     refusal: BudgetTooSmall | None = None
+    budget = room.budget - held.count(0) * costs.snapshot
     try:
-        found.append(plan(steps, costs, room.budget - held.count(0) * costs.snapshot, disk))
+        if made.schedule.reversal == "tape":
+            found += _anywhere(made, steps, budget)
+        else:
+            found.append(plan(steps, costs, budget, disk))
     except BudgetTooSmall as error:
         refusal = error
     # All parts reverse in the same way, so that one window serves them all.
@@ -298,6 +303,13 @@ def _part(
         raise refusal or BudgetTooSmall("no slot is free")
     best = min(found, key=lambda one: one.seconds)
     return Part(start, stop, tier, best.schedule, turns), best
+
+
+def _anywhere(made: Plan, steps: int, budget: int) -> Iterator[Plan]:
+    """Yield the optimum where recordings lie anywhere."""
+    fit = optimal_fit(steps, made.costs, budget)
+    if fit is not None:
+        yield replace(made, schedule=fit.schedule, seconds=fit.seconds, peak_bytes=fit.peak_bytes)
 
 
 def _alike(
@@ -330,7 +342,7 @@ def _frozen(made: Plan) -> Costs:
     """Return the costs with the window that the run has: every shorter one takes its bytes."""
     costs = made.costs
     frame = costs.window
-    if frame is None or frame.survives_advance:
+    if frame is None or made.schedule.reversal == "tape":
         return costs
     length = max(made.window_steps, 1)
     fixed = Window(

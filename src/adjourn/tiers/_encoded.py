@@ -462,7 +462,8 @@ def _scale(encoder: Encoder, array: Array) -> float:
 def _measure_block(encoder: Encoder, block: Array, scale: float) -> Loss:
     data = encoder.encode(block, scale)
     if data is None:
-        return Loss(raw=block.nbytes, encoded=block.nbytes + _HEAD.size, kept=1)
+        kept = Loss(raw=block.nbytes, encoded=block.nbytes + _HEAD.size, kept=1)
+        return kept + Loss(scale=_largest(block), values=block.size)
     size = Loss(raw=block.nbytes, encoded=len(data) + _HEAD.size)
     return size + _error(encoder, block, memoryview(data))
 
@@ -471,13 +472,18 @@ def _error(encoder: Encoder, block: Array, data: memoryview) -> Loss:
     back = np.empty_like(block)
     encoder.decode(data, back)
     if encoder.lossless or block.dtype.kind not in "fc":
-        return Loss(values=block.size)
+        return Loss(scale=_largest(block), values=block.size)
     np.subtract(back, block, out=back)
     flat = np.abs(back.reshape(-1))
     square = float(np.dot(flat.astype(np.float64), flat.astype(np.float64)))
     return Loss(
         largest=float(flat.max()),
         rms=sqrt(square / block.size),
-        scale=float(np.abs(block).max()),
+        scale=_largest(block),
         values=block.size,
     )
+
+
+def _largest(block: Array) -> float:
+    """Return the largest magnitude of what is measured in numbers; 0 for other blocks."""
+    return float(np.abs(block).max()) if block.size and block.dtype.kind in "fciu" else 0.0
