@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import MissingExtra
 
-__all__ = ["BACKWARD", "Buffer", "Operator", "nodes", "switchconfig"]
+__all__ = ["BACKWARD", "Buffer", "Operator", "configuration", "nodes", "switchconfig"]
 
 try:
     _devito: Any = import_module("devito")
@@ -22,6 +22,7 @@ except ImportError as error:
 
 Operator: Any = _devito.Operator
 Buffer: Any = _devito.Buffer
+configuration: Any = _devito.configuration
 switchconfig: Any = _devito.switchconfig
 BACKWARD: Any = _ir.Backward
 

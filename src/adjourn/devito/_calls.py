@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import BadValue, NotSupported
 from ..problem import Array
-from ._api import switchconfig
+from ._api import configuration, switchconfig
 
 __all__ = ["Call", "levels_shape", "placeholder"]
 
@@ -58,9 +58,9 @@ class Call:
         self.first, self.last = int(args["time_m"]), int(args["time_M"])
         self.time_size = int(args["time_size"]) if args.get("time_size") is not None else None
         self._args = args
-        comm = args.comm
-        many = comm is not None and hasattr(comm, "size") and bool(comm) and comm.size > 1
-        self.comm: Any = comm if many else None
+        self.comm: Any = None
+        if configuration["mpi"] and args.comm is not None and args.comm.size > 1:
+            self.comm = args.comm
         self._values: list[Any] = [args[name] for name in names]
         self._low, self._high = c_int(self.first), c_int(self.last)
         self._values[names.index("time_m")] = self._low
