@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_type
 
 import adjourn
-from adjourn import Check, Costs, Plan, Problem, Recording, RunRecord, Schedule
+from adjourn import Check, Costs, Curve, Plan, Problem, Recording, RunRecord, Schedule
 from adjourn.models import Acoustic
 
 
@@ -27,6 +27,7 @@ def plans(problem: Problem) -> None:
     assert_type(plan, Plan)
     assert_type(plan.seconds, float)
     assert_type(plan.peak_bytes, int)
+    assert_type(adjourn.curve(problem.steps, costs, "2 GiB"), Curve)
     assert_type(adjourn.run(problem, plan), RunRecord)
     Costs(advance=1.0, recordings=[Recording(seconds=2.0, left=3)], snapshot=4)
 
