@@ -75,9 +75,9 @@ class Optimum:
         What it takes by the costs given.
     peak_bytes : int
         Most bytes that its snapshots and recordings hold; never more than the budget.
-    gap : float
+    gap : float or None
         No schedule within the budget is faster by more than this part of its time; 0 if none
-        is faster.
+        is faster; None if that is not known, some recording costing nothing.
     unit : int
         Bytes to which sizes were rounded up: 1, or a size of which every size is a multiple, if
         nothing was lost.
@@ -90,7 +90,7 @@ class Optimum:
     schedule: Schedule
     seconds: float
     peak_bytes: int
-    gap: float
+    gap: float | None
     unit: int
     block: int
     words: str
@@ -377,12 +377,16 @@ def _held(runs: Sequence[Run], menu: Sequence[Option]) -> int:
     return most
 
 
-def _gap(seconds: float, bound: float) -> float:
-    gap = seconds / bound - 1 if bound else 0.0
+def _gap(seconds: float, bound: float) -> float | None:
+    if not bound:
+        return None if seconds else 0.0
+    gap = seconds / bound - 1
     return gap if gap > _ROUNDING else 0.0
 
 
-def _above(gap: float) -> str:
+def _above(gap: float | None) -> str:
+    if gap is None:
+        return "how much faster a schedule could be is not known, as some recording costs nothing"
     if not gap:
         return "as fast as the lower bound on all schedules of snapshots and recordings"
     return f"at most {100 * gap:.2g}% above any schedule of snapshots and recordings"
