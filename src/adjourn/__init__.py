@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         revolve,
         segments,
         spread,
+        stages,
         store_all,
         store_nothing,
         uneven,
@@ -139,6 +140,7 @@ __all__ = [
     "run_until",
     "segments",
     "spread",
+    "stages",
     "store_all",
     "store_nothing",
     "uneven",
@@ -155,8 +157,8 @@ _ROOMS = {
     "problem": "Problem Window",
     "running": "RunRecord Storage clean measure resume run run_until",
     "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed mixed multistage "
-    "online optimal periodic revolve segments spread store_all store_nothing uneven "
-    "window",
+    "online optimal periodic revolve segments spread stages store_all store_nothing "
+    "uneven window",
     "tiers": "Tier",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -16,6 +16,7 @@ from ._revolve import Revolve, revolve
 from ._rules import Composed, Rule, Use
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
 from ._spread import Spread, spread
+from ._stages import Stages, stages
 from ._trivial import StoreAll, StoreNothing, store_all, store_nothing
 from ._uneven import Uneven, uneven
 from ._window import Segments, Window, segments, window
@@ -53,6 +54,7 @@ __all__ = [
     "Schedule",
     "Segments",
     "Spread",
+    "Stages",
     "StoreAll",
     "StoreNothing",
     "Turn",
@@ -73,6 +75,7 @@ __all__ = [
     "schedule_from_json",
     "segments",
     "spread",
+    "stages",
     "store_all",
     "store_nothing",
     "uneven",
