@@ -22,7 +22,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("steps, slots", PAIRS)
+@pytest.mark.parametrize(("steps", "slots"), PAIRS)
 def test_exactly_the_fewest_steps_are_recomputed(steps, slots):
     """Counted by a callback: one sweep, one run in each pullback, and t(n, s) - (n - 1)."""
     runs = []
@@ -66,7 +66,7 @@ def model(run, length, reverse):
 
 
 @pytest.mark.parametrize(
-    "length, slots, reverse",
+    ("length", "slots", "reverse"),
     [
         *((0, 3, False), (1, 3, True), (2, 1, False), (13, 1, True), (13, 4, False)),
         *((13, 40, True), (13, "steps", True), (13, "segments", True), (12, "segments", False)),
@@ -120,7 +120,9 @@ def test_memory_is_that_of_the_slots():
         return (2 * u - v + 0.1 * bend * jnp.cos(u), u), None
 
     def temporary(length):
-        loss = lambda u, v: jnp.sum(scan(f, (u, v), None, length, slots=8)[0][0] ** 2)
+        def loss(u, v):
+            return jnp.sum(scan(f, (u, v), None, length, slots=8)[0][0] ** 2)
+
         compiled = jax.jit(jax.grad(loss, (0, 1))).lower(*state).compile()
         nbytes = compiled.memory_analysis().temp_size_in_bytes
         return nbytes / (2 * state[0].nbytes), len(compiled.as_text())
@@ -133,7 +135,10 @@ def test_memory_is_that_of_the_slots():
 
 def test_errors():
     """What slots can be, forward mode, and lax.scan's own errors."""
-    f = lambda u, _: (jnp.sin(u), None)
+
+    def f(u, _):
+        return jnp.sin(u), None
+
     for bad, kind in ((0, BadValue), (2.5, WrongType), ("some", BadValue), (True, WrongType)):
         with pytest.raises(kind, match="slots"):
             scan(f, 1.0, None, 9, slots=bad)

@@ -12,7 +12,10 @@ except ImportError as error:
     ) from error
 
 from ._checkpoint import checkpoint
+from ._grad import grad, value_and_grad, vjp
+from ._plan import Plan
+from ._planning import plan
 from ._scan import scan
 from ._step import StepProblem
 
-__all__ = ["StepProblem", "checkpoint", "scan"]
+__all__ = ["Plan", "StepProblem", "checkpoint", "grad", "plan", "scan", "value_and_grad", "vjp"]

@@ -69,17 +69,22 @@ def scan(
     """
     if slots is None or slots == "all":
         return lax.scan(f, init, xs, length, reverse=reverse, unroll=unroll)
-    carry_shape, ys_shape = jax.eval_shape(
-        lambda init, xs: lax.scan(f, init, xs, length, reverse=reverse), init, xs
-    )
-    carry = jax.tree.map(lambda leaf, to: jnp.asarray(leaf, to.dtype), init, carry_shape)
+
+    def plain(init: Any, xs: Any) -> Any:
+        return lax.scan(f, init, xs, length, reverse=reverse)
+
+    def cast(leaf: Any, to: Any) -> Any:
+        return jnp.asarray(leaf, to.dtype)
+
+    carry_shape, ys_shape = jax.eval_shape(plain, init, xs)
+    carry = jax.tree.map(cast, init, carry_shape)
     carry_leaves, carry_tree = jax.tree.flatten(carry)
     xs_leaves, xs_tree = jax.tree.flatten(xs)
     xs_leaves = [jnp.asarray(x) for x in xs_leaves]
 
     def body(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
         new, y = f(jax.tree.unflatten(carry_tree, carry), jax.tree.unflatten(xs_tree, x))
-        new = jax.tree.map(lambda leaf, to: jnp.asarray(leaf, to.dtype), new, carry_shape)
+        new = jax.tree.map(cast, new, carry_shape)
         return jax.tree.leaves(new), [jnp.asarray(leaf) for leaf in jax.tree.leaves(y)]
 
     count = xs_leaves[0].shape[0] if length is None else int(length)

@@ -1,0 +1,160 @@
+"""The plan of a JAX program: what its loops keep, for which program, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from .._sizes import format_bytes, format_seconds
+from ..errors import BadValue
+from ._choice import Choice, replacement
+from ._compat import jax
+from ._fingerprint import Fingerprint
+from ._program import trace
+
+__all__ = ["Plan", "Tried"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One choice that was considered.
+
+    Attributes
+    ----------
+    choice : Choice
+        What each loop keeps.
+    model_bytes : int
+        Predicted from the traced program.
+    compiled_bytes : int or None
+        The compiler's temporary bytes, if it was compiled.
+    seconds : float or None
+        Measured processor time of one gradient, if it was run.
+    """
+
+    choice: Choice
+    model_bytes: int
+    compiled_bytes: int | None = None
+    seconds: float | None = None
+
+    def line(self) -> str:
+        """Return the choice and its figures in one line."""
+        real = "not compiled" if self.compiled_bytes is None else format_bytes(self.compiled_bytes)
+        time = "not run" if self.seconds is None else format_seconds(self.seconds)
+        model = format_bytes(self.model_bytes)
+        return f"{self.choice}: {model} by the model, {real} compiled, {time}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the loops of a program keep for its gradient; made by `plan`; a value.
+
+    Attributes
+    ----------
+    choice : Choice
+        What each loop keeps.
+    budget : int
+        Bytes allowed.
+    fingerprint : Fingerprint
+        The program it was made for.
+    tried : tuple of Tried
+        What was considered, the chosen one first.
+    reason : str
+        Why it was chosen.
+    """
+
+    choice: Choice
+    budget: int
+    fingerprint: Fingerprint
+    tried: tuple[Tried, ...]
+    reason: str
+
+    @property
+    def compiled_bytes(self) -> int | None:
+        """The compiler's temporary bytes of value and gradient, if it was compiled."""
+        return self.tried[0].compiled_bytes
+
+    @property
+    def model_bytes(self) -> int:
+        """The same, predicted from the traced program."""
+        return self.tried[0].model_bytes
+
+    @property
+    def seconds(self) -> float | None:
+        """Measured processor time of one gradient, if it was run."""
+        return self.tried[0].seconds
+
+    def apply(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its loops replaced: same values, pure and traceable.
+
+        Any transformation of JAX may follow; gradients then need what was planned. The function
+        is traced anew at each call (or once, under jit) and compared with the planned one.
+
+        Raises
+        ------
+        BadValue
+            When called: the program is not the one that the plan was made for; says where.
+        """
+
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            def positional(*args: Any) -> Any:
+                return function(*args, **kwargs)
+
+            program = trace(positional, *args)
+            reason = self.fingerprint.difference(program.fingerprint)
+            if reason is not None:
+                raise BadValue(
+                    f"the plan was made for another program than {_name(function)} is now: "
+                    f"{reason}. Make a new plan for these arguments."
+                )
+            return program.run(replacement(self.choice), jax.tree.leaves(args))
+
+        return run
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as a JSON value."""
+        return {
+            "schema": SCHEMA,
+            "budget": self.budget,
+            "fingerprint": self.fingerprint.to_json(),
+            "tried": [
+                [t.choice.outer, t.choice.inner, t.model_bytes, t.compiled_bytes, t.seconds]
+                for t in self.tried
+            ],
+            "reason": self.reason,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Plan:
+        """Return the plan that `to_json` wrote.
+
+        Raises
+        ------
+        BadValue
+            It was written by a newer version, or is no plan of a JAX program.
+        """
+        if value.get("schema") != SCHEMA or "fingerprint" not in value:
+            raise BadValue(
+                f"schema={value.get('schema')!r} is not a JAX plan that this version reads, "
+                f"which is schema {SCHEMA}. Plan again."
+            )
+        tried = tuple(Tried(Choice(row[0], row[1]), *row[2:]) for row in value["tried"])
+        fingerprint = Fingerprint.from_json(value["fingerprint"])
+        return cls(tried[0].choice, value["budget"], fingerprint, tried, value["reason"])
+
+    def __str__(self) -> str:
+        """Return the plan in lines of text."""
+        lines = [
+            f"budget {format_bytes(self.budget)}: keep {self.choice}",
+            f"  because {self.reason}",
+            *(f"  {'*' if index == 0 else '-'} {t.line()}" for index, t in enumerate(self.tried)),
+        ]
+        return "\n".join(lines)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
