@@ -6,7 +6,8 @@
 A case is a shape, two- or three-dimensional, and may end in a number of steps after a colon:
 ``60x60x60:1615``. Without one, 1498 steps in 2-D and 298 in 3-D. ``marmousi`` takes the model
 from ``--data``. Everything in one case runs in one process on one thread, interleaved; the bits of
-every gradient are compared. Seconds are processor seconds, medians over the rounds.
+every gradient are compared. "drop-in" is adjourn.pyrevolve in pyrevolve's place. Seconds are
+processor seconds, medians over the rounds.
 
 The bound is what THEORY 3b's count of forward steps costs at the forward and reverse times of the
 stored-history run of the same rounds. pyrevolve is compared where it is installed.
@@ -25,6 +26,7 @@ import numpy as np
 from _devito_wave import Acoustic
 
 import adjourn
+import adjourn.pyrevolve
 from adjourn._sizes import format_bytes
 from adjourn.devito import Adjoint
 
@@ -109,16 +111,16 @@ def run(text: str, share: float, rounds: int, data: Path) -> dict[str, Any]:
         note("adjourn", process_time() - began)
         results["adjourn"] = np.array(wave.gradient.data)
 
-    def theirs() -> None:
+    def theirs(name: str, package: Any) -> None:
         wave.zero()
         ring.data_with_halo[:] = 0
         began = process_time()
-        revolver = pyrevolve.Revolver(DevitoCheckpoint([ring]), fw, bw, slots, steps)
+        revolver = package.Revolver(DevitoCheckpoint([ring]), fw, bw, slots, steps)
         revolver.apply_forward()
         wave.residual()
         revolver.apply_reverse()
-        note("pyrevolve", process_time() - began)
-        results["pyrevolve"] = np.array(wave.gradient.data)
+        note(name, process_time() - began)
+        results[name] = np.array(wave.gradient.data)
 
     def cold() -> None:
         began = process_time()
@@ -135,7 +137,8 @@ def run(text: str, share: float, rounds: int, data: Path) -> dict[str, Any]:
         stored(history, "stored, warm")
         ours()
         if pyrevolve is not None and round_ < max(3, rounds // 2):
-            theirs()
+            theirs("pyrevolve", pyrevolve)
+            theirs("drop-in", adjourn.pyrevolve)
         if round_ < 1:
             cold()
 
@@ -168,7 +171,7 @@ def show(r: dict[str, Any]) -> None:
         f"budget {format_bytes(r['budget'])} ({100 * r['budget'] / r['whole']:.1f}%); "
         f"plan {r['plan']}; forward {r['F']:.3f} s, gradient {r['G']:.3f} s"
     )
-    for name in ("stored, warm", "stored, cold", "adjourn", "pyrevolve"):
+    for name in ("stored, warm", "stored, cold", "adjourn", "drop-in", "pyrevolve"):
         times = r["seconds"].get(name)
         if times is None:
             print(f"  {name:13s} not installed here")
