@@ -78,8 +78,8 @@ def closed_bound(
 
     Examples
     --------
-    >>> closed_bound(298, [(2.5, 1, 1)], 2, 1.0, 54)
-    989.0
+    >>> round(closed_bound(298, [(2.5, 1, 1)], 2, 1.0, 54))
+    989
     """
     fitting = [option for option in menu if option[2] <= budget]
     if not steps:
