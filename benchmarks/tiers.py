@@ -239,7 +239,7 @@ def wave(cells, steps=300):
 
 
 def demo():
-    """Print a 3-D gradient with a twentieth of its history in main memory, with and without disk."""
+    """Print a 3-D gradient with a twentieth of its history in memory, with and without disk."""
     shot, exact, costs, history, whole = wave(100)
     budget = history // 20
     print(f"100^3 cells and the layer, 300 steps: history {history / 2**20:.0f} MiB")

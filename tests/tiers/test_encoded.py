@@ -130,7 +130,7 @@ def fill(tier, state, most):
         try:
             tier.save(count, state, {})
         except TierFull as error:
-            assert "compresses less well than planned" in str(error)  # noqa: PT017
+            assert "compresses less well than planned" in str(error)
             return count
     return most
 

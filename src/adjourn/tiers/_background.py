@@ -14,7 +14,7 @@ import numpy as np
 from .._sizes import as_count
 from ..errors import BadValue
 from ..problem import Array, Clock
-from ._contract import ArraySpec, Tier, state_bytes
+from ._contract import ArraySpec, Tier, check_arrays, state_bytes
 from ._files import aligned, round_up
 
 __all__ = ["Background", "Waiting"]
@@ -157,7 +157,7 @@ class Background:
                 raise BadValue(f"step {step} is held already. Drop it before saving it again.")
             if len(self._held) >= self._slots:
                 raise BadValue(f"all {self._slots} slots are taken. Drop one first.")
-            self._check_arrays(arrays)
+            check_arrays(arrays, self._specs)
             buffer = self._take_buffer()
         began = time.perf_counter()
         for into, array in zip(buffer.arrays, arrays, strict=True):
@@ -175,7 +175,7 @@ class Background:
             self._check()
             if step not in self._held:
                 raise KeyError(f"step {step} is not held; held are {sorted(self._held)}")
-            self._check_arrays(arrays)
+            check_arrays(arrays, self._specs)
             self.waiting.loads += 1
             buffer = self._find(step)
             if buffer is None:
@@ -273,13 +273,6 @@ class Background:
             raise error
         if self._thread is None:
             raise BadValue("the tier is closed. Open it first.")
-
-    def _check_arrays(self, arrays: Sequence[Array]) -> None:
-        if [(a.dtype, a.shape) for a in arrays] != [(s.dtype, s.shape) for s in self._specs]:
-            raise BadValue(
-                "the state has other shapes or dtypes than the tier was opened for. "
-                "Return the same shapes and dtypes from state(step) at every step."
-            )
 
     def _find(self, step: int) -> _Buffer | None:
         for buffer in self._buffers:

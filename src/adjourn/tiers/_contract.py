@@ -62,6 +62,23 @@ def copy_arrays(into: Sequence[Array], source: Sequence[Array]) -> None:
         np.copyto(there, here, casting="no")
 
 
+def check_arrays(arrays: Sequence[Array], specs: Sequence[ArraySpec]) -> None:
+    """Refuse a state of other shapes or dtypes than the tier was opened for.
+
+    Raises
+    ------
+    BadValue
+        The message has both.
+    """
+    if [(a.dtype, a.shape) for a in arrays] != [(s.dtype, s.shape) for s in specs]:
+        have = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+        want = ", ".join(f"{s.dtype}{list(s.shape)}" for s in specs)
+        raise BadValue(
+            f"the state is {have}; the tier was opened for {want}. "
+            "Return the same shapes and dtypes from state(step) at every step."
+        )
+
+
 @runtime_checkable
 class Tier(Protocol):
     """A bounded place that keeps snapshots by step.

@@ -13,7 +13,7 @@ import numpy as np
 from .._sizes import as_count
 from ..errors import BadValue, CorruptSnapshot, WrongType
 from ..problem import Array, Clock
-from ._contract import ArraySpec, state_bytes
+from ._contract import ArraySpec, check_arrays, state_bytes
 from ._files import (
     PAGE,
     Files,
@@ -36,8 +36,8 @@ from ._format import (
     header_room,
     pack_pool,
     pack_slot,
+    parse_own,
     parse_pool,
-    parse_slot,
     storable,
 )
 from ._slotfile import SlotFile
@@ -124,14 +124,12 @@ class DiskPool:
             )
         self._files = files or Files()
         self._path = None if path is None else os.fspath(path)
-        if path is not None:
-            self._directory = os.fspath(Path(path).parent)
-        else:
-            self._directory = default_directory() if directory is None else os.fspath(directory)
+        where = directory if path is None else Path(path).parent
+        self._directory = default_directory() if where is None else os.fspath(where)
         self._durable = durable
         self._run = os.urandom(_NEW_RUN) if run is None else run
         if len(self._run) != _NEW_RUN:
-            raise BadValue(f"run={run!r} has {len(self._run)} bytes. Pass 16 bytes.")
+            raise BadValue(f"run={run!r} is not 16 bytes. Pass 16 bytes.")
         self._file = SlotFile(self._files, self._directory, self._path, wants_direct=direct)
         self._specs: tuple[ArraySpec, ...] = ()
         self._layout = PoolHeader(self._run, 0, 0)
@@ -214,7 +212,7 @@ class DiskPool:
         self._lay_out(specs)
         needed = PAGE + slots * self._layout.slot_bytes
         try:
-            if self.free_bytes() < needed:
+            if self._files.free(self._directory) < needed:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._file.create()
             allocate(self._files, self._file.fd, 0, needed)
@@ -307,17 +305,16 @@ class DiskPool:
             raise BadValue(
                 f"all {self._count} slots are taken; step {step} has no room. Drop one first."
             )
-        self._check_arrays(arrays)
+        check_arrays(arrays, self._specs)
         slot = self._free[-1]
         orders = "".join(map(order_of, arrays))
         layout = self._layout
-        offset = PAGE + slot * layout.slot_bytes
         self._sequence += 1
         try:
             sink = Sink(
                 self._files,
                 self._file.fd,
-                offset,
+                PAGE + slot * layout.slot_bytes,
                 self._staging,
                 head=layout.header_bytes,
                 direct=self._file.direct,
@@ -361,11 +358,11 @@ class DiskPool:
         self._check_open()
         if step not in self._slots:
             raise KeyError(f"step {step} is not held; held are {sorted(self._slots)}")
-        self._check_arrays(arrays)
+        check_arrays(arrays, self._specs)
         slot, sequence = self._slots[step]
         try:
             source = self._source(slot)
-            header = self._check_header(source.header, slot)
+            header = parse_own(source.header, self._run, slot, self._specs)
             if (header.step, header.sequence) != (step, sequence):
                 raise HeaderError(f"it holds write {header.sequence}, of step {header.step}")
             orders = "".join(array.order for array in header.arrays)
@@ -392,7 +389,7 @@ class DiskPool:
         self._check_open()
         slot, _ = self._slots[step]
         try:
-            return self._check_header(self._source(slot).header, slot).clock
+            return parse_own(self._source(slot).header, self._run, slot, self._specs).clock
         except (TornError, HeaderError) as error:
             raise self._corrupt(slot, step, str(error)) from None
 
@@ -419,10 +416,6 @@ class DiskPool:
         self._count = 0
         self._staging = self._bounce = np.empty(0, np.uint8)
         self._file.close(keep=keep)
-
-    def free_bytes(self) -> int:
-        """Return the bytes that the file system of this pool has free."""
-        return self._files.free(self._directory)
 
     def _lay_out(self, specs: Sequence[ArraySpec]) -> None:
         self._specs = tuple(specs)
@@ -462,7 +455,7 @@ class DiskPool:
                 source = self._source(slot)
                 if not any(source.header):
                     continue  # never written
-                header = self._check_header(source.header, slot)
+                header = parse_own(source.header, self._run, slot, self._specs)
                 source.skim()
                 if source.digest() != header.payload_digest:
                     raise HeaderError("the checksum of its payload differs from its bytes")
@@ -488,26 +481,6 @@ class DiskPool:
             payload=layout.payload_bytes,
             direct=self._file.direct,
         )
-
-    def _check_header(self, data: bytes, slot: int) -> SlotHeader:
-        header = parse_slot(data)
-        if header.run != self._run:
-            raise HeaderError(f"it belongs to another run, {header.run.hex()}")
-        if header.slot != slot:
-            raise HeaderError(f"it was written to slot {header.slot}")
-        same = [(a.dtype, a.shape) for a in header.arrays]
-        if same != [(s.dtype.str, s.shape) for s in self._specs]:
-            raise HeaderError("it holds arrays of other shapes or dtypes")
-        return header
-
-    def _check_arrays(self, arrays: Sequence[Array]) -> None:
-        if [(a.dtype, a.shape) for a in arrays] != [(s.dtype, s.shape) for s in self._specs]:
-            have = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
-            want = ", ".join(f"{s.dtype}{list(s.shape)}" for s in self._specs)
-            raise BadValue(
-                f"the state is {have}; the tier was opened for {want}. "
-                "Return the same shapes and dtypes from state(step) at every step."
-            )
 
     def _check_open(self) -> None:
         if self._file.fd < 0:

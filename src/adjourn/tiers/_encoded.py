@@ -14,7 +14,7 @@ import numpy as np
 from .._sizes import as_count, format_bytes
 from ..errors import BadValue, CorruptSnapshot, TierFull
 from ..problem import Array, Clock
-from ._contract import ArraySpec, Tier, state_bytes
+from ._contract import ArraySpec, Tier, check_arrays, state_bytes
 from ._encoders import Encoder
 from ._files import PAGE, round_up, view_of
 from ._stream import order_of
@@ -215,7 +215,7 @@ class Encoded:
         BadValue
             The step is held, or the arrays differ from those of `open`.
         """
-        self._check_arrays(arrays)
+        check_arrays(arrays, self._specs)
         if step in self._held:
             raise BadValue(f"step {step} is held already. Drop it before saving it again.")
         self._saves += 1
@@ -249,7 +249,7 @@ class Encoded:
         """
         if step not in self._held:
             raise KeyError(f"step {step} is not held; held are {sorted(self._held)}")
-        self._check_arrays(arrays)
+        check_arrays(arrays, self._specs)
         reader = _PieceReader(self._inner, self._piece, step << _PARTS, self._held[step])
         for array in arrays:
             order = bytes(reader.take(1))
@@ -314,13 +314,6 @@ class Encoded:
                 out.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
         else:
             raise ValueError(f"a block of kind {kind} with {len(data)} bytes")
-
-    def _check_arrays(self, arrays: Sequence[Array]) -> None:
-        if [(a.dtype, a.shape) for a in arrays] != [(s.dtype, s.shape) for s in self._specs]:
-            raise BadValue(
-                "the state has other shapes or dtypes than the tier was opened for. "
-                "Return the same shapes and dtypes from state(step) at every step."
-            )
 
 
 class _PieceWriter:

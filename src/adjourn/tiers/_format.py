@@ -32,6 +32,7 @@ __all__ = [
     "header_room",
     "pack_pool",
     "pack_slot",
+    "parse_own",
     "parse_pool",
     "parse_slot",
     "storable",
@@ -194,6 +195,26 @@ def parse_slot(data: bytes | memoryview) -> SlotHeader:
     if sum(array.nbytes for array in arrays) != payload_bytes or len(clock) != scalars:
         raise HeaderError("its shapes and lengths contradict each other")
     return SlotHeader(run, slot, step, sequence, arrays, clock, payload_bytes, digest)
+
+
+def parse_own(
+    data: bytes | memoryview, run: bytes, slot: int, specs: Sequence[ArraySpec]
+) -> SlotHeader:
+    """Return the header of a slot that must be of this run, place and state.
+
+    Raises
+    ------
+    HeaderError
+        It is damaged, or of another.
+    """
+    header = parse_slot(data)
+    if header.run != run:
+        raise HeaderError(f"it belongs to another run, {header.run.hex()}")
+    if header.slot != slot:
+        raise HeaderError(f"it was written to slot {header.slot}")
+    if [(a.dtype, a.shape) for a in header.arrays] != [(s.dtype.str, s.shape) for s in specs]:
+        raise HeaderError("it holds arrays of other shapes or dtypes")
+    return header
 
 
 def seal(body: bytes, room: int) -> bytes:
