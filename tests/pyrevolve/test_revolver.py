@@ -249,7 +249,7 @@ def test_a_revolver_can_be_used_for_many_shots() -> None:
 
 def test_sweeps_out_of_order_are_refused() -> None:
     """Reverse before forward, reverse twice, and reverse after a failure each say so."""
-    model, live, forward, reverse = parts(5)
+    _, live, forward, reverse = parts(5)
     revolver = Revolver(live, forward, reverse, 2, 5)
     with pytest.raises(ScheduleError, match="the forward sweep was not run"):
         revolver.apply_reverse()

@@ -10,17 +10,10 @@ silence.
 """
 
 from . import compression, crevolve, profiling, schedulers, storage
+from ._base import BaseRevolver, Checkpoint, Operator
 from ._install import install
-from ._revolver import (
-    BaseRevolver,
-    Checkpoint,
-    DiskRevolver,
-    MemoryRevolver,
-    MultiLevelRevolver,
-    Operator,
-    Revolver,
-    SingleLevelRevolver,
-)
+from ._multilevel import MultiLevelRevolver
+from ._revolver import DiskRevolver, MemoryRevolver, Revolver, SingleLevelRevolver
 from .crevolve import Action, CRevolve, RevolveError, adjust, expense, maxrange, numforw
 from .profiling import Profiler
 from .schedulers import Architecture, HRevolve
