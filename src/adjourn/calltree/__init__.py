@@ -1,22 +1,52 @@
 """The call tree of an adjoint: as data, what-if, exact placement with loops, baselines."""
 
+from ._baselines import (
+    BASELINES,
+    all_joint,
+    all_split,
+    greedy,
+    greedy_swap,
+    rank_once,
+    revolve_only,
+)
+from ._deltas import Delta, deltas
 from ._made import Holding
+from ._merge import merge
 from ._place import Curve, curve, place, what_if
 from ._placement import LoopPlan, Placement, Recorded
+from ._recorder import Recorder
+from ._report import compared, curve_text, placement_report
+from ._text import speedscope, tree_text
 from ._tree import Call, CallTree, Leaf, Loop, Repeat
 
 __all__ = [
+    "BASELINES",
     "Call",
     "CallTree",
     "Curve",
+    "Delta",
     "Holding",
     "Leaf",
     "Loop",
     "LoopPlan",
     "Placement",
     "Recorded",
+    "Recorder",
     "Repeat",
+    "all_joint",
+    "all_split",
+    "compared",
     "curve",
+    "curve_text",
+    "deltas",
+    "greedy",
+    "greedy_swap",
+    "merge",
     "place",
+    "placement_report",
+    "rank_once",
+    "revolve_only",
+    "speedscope",
+    "tree_text",
     "what_if",
 ]

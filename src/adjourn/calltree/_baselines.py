@@ -137,7 +137,9 @@ class _Loops:
 
     def profile(self, modes: dict[Site, Mode]) -> tuple[Value, dict[Site, Value]]:
         """Return the figures of a placement, and with each site the other way."""
-        given = {path: mode for site, mode in modes.items() for path in self._paths[site]}
+        given: dict[str, Mode] = {
+            path: mode for site, mode in modes.items() for path in self._paths[site]
+        }
         return profile(self._tree, given, lambda loop: loop is self.loop)
 
     def numbers(self, budget: int) -> list[int]:

@@ -88,7 +88,7 @@ def deltas(
     def name(path: str, call: Call) -> Key:
         return call.site if by == "site" else keys[path]
 
-    pass_ = _Pass(given, name, lambda loop: loops == "rerun")
+    pass_ = _Pass(given, name, lambda _: loops == "rerun")
     base, known = pass_.body(tree.body, "", 1)
     return {
         key: Delta(value.seconds - base.seconds, value.peak - base.peak, *pass_.seen[key])
@@ -177,8 +177,8 @@ def _joint(call: Call, body: Value) -> Value:
     return Value(body.seconds + call.primal + call.copy, call.snapshot, again)
 
 
-def _split(call: Call, body: Value) -> Value:  # noqa: ARG001 - the other mode needs the call
-    return body
+def _split(call: Call, body: Value) -> Value:
+    return Value(body.seconds + call.extra, *body[1:]) if call.extra else body
 
 
 def _repeat(times: int, body: Value) -> Value:

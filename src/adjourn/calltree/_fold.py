@@ -178,7 +178,10 @@ class Folder:
         flags: list[Bools] = []
         if mode != "joint":
             split = self.onto(item.body, rest, held=held, prefix=path)
-            parts.append(split.options)
+            some = split.options
+            parts.append(
+                Columns(some.seconds + item.extra, some.left, some.peak) if item.extra else some
+            )
             behind.append(np.full(len(split.options), -1))
             inside.append(np.arange(len(split.options)))
             flags.append(np.zeros(len(split.options), dtype=bool))

@@ -180,8 +180,8 @@ def _grid(
     units = grid.down(cap)
     if slacks > units:
         return grid, tuple(range(units + 1))
-    spread = np.linspace(0, np.sqrt(units), slacks) ** 2  # fine where little follows the loop
-    return grid, tuple(sorted({int(value) for value in spread}))
+    # fine where little follows the loop
+    return grid, tuple(sorted({number**2 * units // (slacks - 1) ** 2 for number in range(slacks)}))
 
 
 def _before_rest(
@@ -237,9 +237,10 @@ def _held(
             found.append((float(last[m]), left, grid.bytes_of(m, up=optimistic)))
             place.append((number, m))
     options = columns(*found)
-    keep = pareto(options, 2**62)
+    rows_kept = pareto(options, 2**62)
+    keep: list[int] = rows_kept.tolist()
     return LoopSet(
-        options.take(keep),
+        options.take(rows_kept),
         False,
         note,
         table,

@@ -97,7 +97,7 @@ def _decide(
 
     made: list[Made] = []
     while fold is not until and fold.item is not None and fold.rest is not None:
-        if fold.behind is None or fold.inside is None and not isinstance(fold.item, Leaf):
+        if fold.behind is None or (fold.inside is None and not isinstance(fold.item, Leaf)):
             raise ValueError("a fold made for a bound has no decisions.")
         behind = int(fold.behind[row])
         within = -1 if fold.inside is None else int(fold.inside[row])
@@ -162,7 +162,9 @@ def _of_made(made: Made, done: dict[int, Value]) -> Value:
             return Value(leaf.seconds, leaf.left, leaf.peak)
         case Call() as call:
             body = _of_body(made.bodies[0], done)
-            return body if made.mode == "split" else _joint(call, body)
+            if made.mode == "split":
+                return Value(body.seconds + call.extra, *body[1:]) if call.extra else body
+            return _joint(call, body)
         case Repeat(times=times):
             body = _of_body(made.bodies[0], done)
             return _times(times, body)
@@ -360,8 +362,8 @@ def name_calls(body: Body, prefix: str) -> dict[int, str]:
                 found[id(made)] = names[at]
                 at += 1
             elif made.bodies:
-                after = [walk(inner, at) for inner in made.bodies][0]
-                at = at if made.shadow else after
+                ends = [walk(inner, at) for inner in made.bodies]
+                at = at if made.shadow else ends[0]
         return at
 
     walk(body, 0)

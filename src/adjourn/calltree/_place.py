@@ -86,7 +86,8 @@ def place(
 
         return place_tied(tree, nbytes, settled, by_path=by_path)
     found = best_within(tree, nbytes, settled, by_path=by_path)
-    method = "optimal" if modes is None else "optimal, some modes given"
+    method = "optimal" if found.seconds <= found.bound else "best found"
+    method += "" if modes is None else ", some modes given"
     return describe(
         tree,
         found.body,

@@ -80,10 +80,8 @@ class LoopPlan:
     def text(self) -> str:
         """Return the plan in a few lines."""
         where = f" of {self.path}" if self.path else ""
-        lines = [
-            f"loop {self.name!r}{where}: {self.steps} iterations, {self.advances} plain advances, "
-            f"{self.snapshots} snapshots"
-        ]
+        said = f"{self.advances} plain advances, {self.snapshots} snapshots"
+        lines = [f"loop {self.name!r}{where}: {self.steps} iterations, {said}"]
         lines += [
             f"  {count} iterations ({_spans(runs)}): {_said(runs[0].modes)}"
             for count, runs in self.ways[:6]
@@ -210,7 +208,8 @@ class Placement:
                     Recorded(run["start"], run["stop"], _modes(run["modes"]))
                     for run in loop["recorded"]
                 )
-                loops.append(LoopPlan(**{**loop, "recorded": tuple(runs)}))
+                whole: dict[str, Any] = {**loop, "recorded": tuple(runs)}
+                loops.append(LoopPlan(**whole))
             given["loops"] = tuple(loops)
             given["modes"] = _modes(given["modes"])
             given["mixed"] = tuple(given["mixed"])

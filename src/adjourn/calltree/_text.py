@@ -19,8 +19,7 @@ _MOST = 400
 def tree_text(tree: CallTree) -> str:
     """Return a tree as text of 80 columns: one line a call, loop or repeat."""
     lines = [
-        f"call tree: {len(tree.sites)} sites, {tree.calls} calls, "
-        f"primal {format_seconds(tree.primal)}",
+        f"call tree: {len(tree.sites)} sites, {tree.calls} calls, {format_seconds(tree.primal)}",
         f"{'':34}{'primal':>12}{'snapshot':>12}{'copy':>11}{'own tape':>11}",
     ]
     count = 0
@@ -41,11 +40,9 @@ def tree_text(tree: CallTree) -> str:
             case Leaf():
                 continue
         label = ("  " * depth + name)[:34]
-        lines.append(
-            f"{label:34}{format_seconds(item.primal):>12}"
-            f"{'' if snapshot is None else format_bytes(snapshot):>12}"
-            f"{'' if snapshot is None else format_seconds(copy):>11}{format_bytes(tape):>11}".rstrip()
-        )
+        sizes = ("", "") if snapshot is None else (format_bytes(snapshot), format_seconds(copy))
+        line = f"{label:34}{format_seconds(item.primal):>12}{sizes[0]:>12}{sizes[1]:>11}"
+        lines.append(f"{line}{format_bytes(tape):>11}")
     return "\n".join(lines) + "\n"
 
 

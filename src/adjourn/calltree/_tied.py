@@ -55,7 +55,7 @@ def place_tied(
     return describe(
         tree,
         body,
-        "optimal, one mode a site",
+        ("optimal" if seconds <= bound else "best found") + ", one mode a site",
         budget=budget,
         seconds=seconds,
         bound=bound,
@@ -135,12 +135,13 @@ class _Search:
         self._try({**rounded, **modes}, "joint")
         if self.nodes == 1:
             for common in _iterations(body):
-                self._try({**rounded, **common}, "joint")
+                whole: dict[Site, Mode] = {**rounded, **common}
+                self._try(whole, "joint")
         return max(mixed, key=lambda site: min(votes[site].values()))
 
     def _try(self, modes: dict[Site, Mode], default: Mode) -> None:
         """Take the placement with every site settled, if it fits and is faster."""
-        whole = {site: modes.get(site, default) for site in self.tree.sites}
+        whole: dict[Site, Mode] = {site: modes.get(site, default) for site in self.tree.sites}
         fold, _ = run(self.tree, self.budget, self._chooser(whole), by_path=self._by_path)
         row = pick(fold, self.budget)
         if row is not None:
@@ -178,10 +179,10 @@ def _votes(body: Body) -> dict[Site, dict[Mode, int]]:
         if id(made) in seen:
             continue
         seen.add(id(made))
-        if isinstance(made.item, Call) and made.mode is not None:
-            if not made.item.external and made.item.pure:
-                count_of = found.setdefault(made.item.site, {})
-                count_of[made.mode] = count_of.get(made.mode, 0) + 1
+        call = made.item
+        if isinstance(call, Call) and made.mode is not None and not call.external and call.pure:
+            count_of = found.setdefault(call.site, {})
+            count_of[made.mode] = count_of.get(made.mode, 0) + 1
         for inner in made.bodies:
             stack.extend(inner)
     return found
@@ -197,7 +198,7 @@ def _iterations(body: Body, most: int = 4) -> list[dict[Site, Mode]]:
             uses = Counter(rule.option for rule in made.program if rule.option >= 0)
             for option, number in uses.items():
                 votes = _votes(made.bodies[option])
-                modes = {site: next(iter(seen)) for site, seen in votes.items()}
+                modes: dict[Site, Mode] = {site: next(iter(seen)) for site, seen in votes.items()}
                 found.append((number, modes))
         for inner in made.bodies[:1]:
             stack.extend(inner)

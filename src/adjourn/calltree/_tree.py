@@ -103,6 +103,8 @@ class Call:
     keep : bool
         Whether the snapshot stays while the call is run again, as in the theory; False where
         it is popped first, as Tapenade does.
+    extra : float
+        Seconds more when it is split: what a compiler loses on recording it within its caller.
     routine, file, line
         Where the call is, for reports and for the directives of an AD tool.
     spread : float
@@ -118,6 +120,7 @@ class Call:
     external: bool = False
     pure: bool = True
     keep: bool = True
+    extra: float = 0.0
     routine: str | None = None
     file: str | None = None
     line: int | None = None
@@ -127,7 +130,8 @@ class Call:
     calls: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.site, bool) or not isinstance(self.site, (int, str)):
+        site: Any = self.site
+        if isinstance(site, bool) or not isinstance(site, (int, str)):
             raise WrongType(f"Call(site={self.site!r}): name a site by an int or a text.")
         if self.site == "" or (isinstance(self.site, str) and "/" in self.site):
             raise BadValue(
@@ -137,6 +141,7 @@ class Call:
         _whole(self, "Call", "snapshot")
         _whole(self, "Call", "samples")
         _seconds(self, "Call", "copy")
+        _seconds(self, "Call", "extra")
         _seconds(self, "Call", "spread")
         _take_body(self, "Call")
         pure = self.pure and all(item.pure for item in self.body)
@@ -148,6 +153,11 @@ class Call:
             )
         object.__setattr__(self, "pure", pure)
         object.__setattr__(self, "primal", _total(self.body))
+        if self.extra > (self.primal + self.copy) * (1 + 1e-9):
+            raise BadValue(
+                f"Call(site={self.site!r}, extra={self.extra}): splitting would take longer than "
+                f"the second run and the snapshot it saves. Pass {self.primal + self.copy} or less."
+            )
         object.__setattr__(self, "calls", 1 + sum(item.calls for item in self.body))
 
 
@@ -291,7 +301,7 @@ class CallTree:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tree as a JSON value; shared parts are written once."""
-        from ._json import tree_to_json
+        from ._json import tree_to_json  # noqa: PLC0415 - it needs these classes
 
         return tree_to_json(self)
 
@@ -304,13 +314,13 @@ class CallTree:
         BadValue
             Not a call tree; the message says where, for a text with the number of the line.
         """
-        from ._json import tree_from_json
+        from ._json import tree_from_json  # noqa: PLC0415 - it needs these classes
 
         return tree_from_json(value)
 
     def text(self) -> str:
         """Return the tree as indented text of 80 columns."""
-        from ._text import tree_text
+        from ._text import tree_text  # noqa: PLC0415 - it needs these classes
 
         return tree_text(self)
 
@@ -385,17 +395,13 @@ def _take_body(node: Any, kind: str) -> None:
 
 
 def _seconds(node: Any, kind: str, name: str) -> None:
-    value = getattr(node, name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        try:
-            value = value.item()  # a NumPy scalar
-        except (AttributeError, ValueError):
-            value = None
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise WrongType(
-                f"{kind}({name}={getattr(node, name)!r}) is not a number. Pass seconds."
-            )
+    given: Any = getattr(node, name)
+    value: Any = given
+    if not isinstance(given, (int, float)) and hasattr(given, "item"):
+        value = given.item()  # a NumPy scalar
         object.__setattr__(node, name, value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise WrongType(f"{kind}({name}={given!r}) is not a number. Pass seconds.")
     if not isfinite(value) or value < 0:
         raise BadValue(f"{kind}({name}={value!r}) is not a time. Pass 0 or more seconds.")
 

@@ -123,10 +123,7 @@ static void close_frame(adj_state *s, adj_frame *frame, adj_entry *entry, int64_
     adj_sample(s, node->slots, sequence, external ? &whole : frame->done);
     adj_stat_add(&node->advance, entry->advance);
     adj_stat_add(&node->copy, entry->write + entry->read);
-    adj_site *site = &s->sites[frame->site];
-    site->times++;
-    site->gain += entry->write + entry->advance + entry->read - 3 * s->overhead;
-    site->external = external;
+    s->sites[frame->site].times++;
 }
 
 static void end_reverse_event(adj_state *s, int64_t site, int64_t held, int64_t now) {
@@ -175,7 +172,7 @@ static int64_t named_site(adj_state *s, place_t *key) {
     int64_t *place = adj_find(&s->site_of, hash, same_site, key);
     if (*place < 0) {
         s->sites = adj_grow(s->sites, s->n_sites, &s->m_sites, sizeof *s->sites);
-        adj_site made = {strdup(key->name), strdup(key->file), key->line, 0, 0, 0};
+        adj_site made = {strdup(key->name), strdup(key->file), key->line, 0};
         s->sites[s->n_sites] = made;
         *place = s->n_sites++;
     }

@@ -73,8 +73,6 @@ typedef struct {
     char *name, *file;
     unsigned int line;
     int64_t times; /* how often it was reversed */
-    int64_t gain;  /* nanoseconds of snapshots and second runs, all occurrences */
-    int external;
 } adj_site;
 
 /* Times of one piece of a routine, and the bytes it pushed. */

@@ -294,8 +294,13 @@ void adj_write_report(adj_state *s, FILE *file) {
     bytes_t whole = bytes_of(s, best, calls);
     for (int64_t x = 0; x < s->n_sites; x++) {
         if (whole.lefts[x] < 0) continue;
-        line_t line = {x, s->sites[x].gain > 0 ? s->sites[x].gain : 0,
-                       whole.peaks[x] - whole.peak, 0};
+        double gain = 0; /* of all occurrences: two copies of the snapshot and the second run */
+        for (int64_t i = 0; i < s->n_nodes; i++)
+            if (s->nodes[i].site == x)
+                gain += (double)s->nodes[i].advance.count *
+                        (adj_typical(&s->nodes[i].advance, s->overhead) +
+                         adj_typical(&s->nodes[i].copy, 2 * s->overhead));
+        line_t line = {x, (int64_t)(gain * 1e9), whole.peaks[x] - whole.peak, 0};
         if (line.peak > 0) line.ratio = (double)line.gain / (double)line.peak;
         lines[count++] = line;
     }
