@@ -150,6 +150,7 @@ def run(text: str, share: float, rounds: int, data: Path) -> dict[str, Any]:
     return {
         "case": text,
         "steps": steps,
+        "costs": costs,
         "level": level,
         "whole": whole,
         "budget": budget,
