@@ -67,7 +67,8 @@ class Costs:
     disk_write, disk_read : float or None
         Seconds to save and to load a snapshot on disk.
     disk_snapshot, disk_staging : int
-        Bytes of a snapshot on disk, headers included, and of main memory to stage it.
+        Bytes of a snapshot on disk, headers included (0: those of ``snapshot``), and of main
+        memory to stage it.
     tape_copy : float
         Seconds to move one recorded step out of the problem's window and back in.
     standing : int

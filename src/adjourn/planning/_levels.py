@@ -33,7 +33,7 @@ def two_levels(steps: int, costs: Costs, frame: Window, budget: int, disk: int) 
     """
     if costs.disk_write is None or costs.disk_read is None or not costs.snapshot:
         return
-    on_disk = disk // max(costs.disk_snapshot, 1)
+    on_disk = disk // max(costs.disk_snapshot or costs.snapshot, 1)
     if not on_disk:
         return
     longest = min(steps, frame.max_steps or steps)
