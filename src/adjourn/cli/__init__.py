@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Protocol, cast
 
 from ._shared import Commands, failure
@@ -65,7 +64,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"adjourn {__version__}")
     subparsers = parser.add_subparsers(metavar="command", required=True)
     for name in _COMMANDS:
-        if find_spec(f"._{name}", __package__) is not None:
-            module = cast("_Module", import_module(f"._{name}", __package__))
-            module.add_parser(subparsers)
+        module = cast("_Module", import_module(f"._{name}", __package__))
+        module.add_parser(subparsers)
     return parser
