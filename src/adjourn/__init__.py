@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         online,
         optimal,
         periodic,
+        repeated,
         revolve,
         segments,
         spread,
@@ -134,6 +135,7 @@ __all__ = [
     "periodic",
     "place",
     "plan",
+    "repeated",
     "resume",
     "revolve",
     "run",
@@ -157,8 +159,8 @@ _ROOMS = {
     "problem": "Problem Window",
     "running": "RunRecord Storage clean measure resume run run_until",
     "schedules": "Level Schedule asynchronous disk_revolve hrevolve listed mixed multistage "
-    "online optimal periodic revolve segments spread stages store_all store_nothing "
-    "uneven window",
+    "online optimal periodic repeated revolve segments spread stages store_all "
+    "store_nothing uneven window",
     "tiers": "Tier",
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -12,6 +12,7 @@ from ._online import Driver, Online, OnlineSchedule, online
 from ._online_disk import OnlineDisk, OnlineDiskSchedule
 from ._optimal import Optimal, OptimalSearch, Optimum, optimal
 from ._periodic import Periodic, periodic
+from ._repeated import Repeated, repeated
 from ._revolve import Revolve, revolve
 from ._rules import Composed, Rule, Use
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
@@ -46,6 +47,7 @@ __all__ = [
     "Optimum",
     "Periodic",
     "Record",
+    "Repeated",
     "Reversal",
     "Reverse",
     "Revolve",
@@ -71,6 +73,7 @@ __all__ = [
     "online",
     "optimal",
     "periodic",
+    "repeated",
     "revolve",
     "schedule_from_json",
     "segments",
