@@ -2,7 +2,7 @@
 
 A profile of single sites is folded up the tree: each routine knows its own figures and those it
 would have with one site the other way, for every site known to either part that is joined (the
-full union of THEORY 4). Sites of external calls are never switched.
+full union). Sites of external calls are never switched.
 """
 
 from __future__ import annotations

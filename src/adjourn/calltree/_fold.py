@@ -1,4 +1,4 @@
-"""The Pareto dynamic programme over a call tree with loops inside (THEORY 3 and 4).
+"""The Pareto dynamic programme over a call tree with loops inside.
 
 A body is folded from its end: what follows is a set of options, and each item in front of it
 makes a new one. Where nothing held at the end of a body matters (the root, and the body of a

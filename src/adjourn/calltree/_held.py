@@ -1,4 +1,4 @@
-"""A loop that other work follows, as rows over memory: F of THEORY 3 along its diagonals.
+"""A loop that other work follows, as rows over memory: F along its diagonals.
 
 F(n, l, m) uses F only where both l and m are smaller by the same amount. With the slack d =
 m - l fixed, F is a row over m, as C0 is, and starts from 0 seconds where d is free. More

@@ -1,4 +1,4 @@
-"""Closed forms of binomial checkpointing (THEORY 1), in exact integers."""
+"""Closed forms of binomial checkpointing, in exact integers."""
 
 from __future__ import annotations
 

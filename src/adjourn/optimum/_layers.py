@@ -1,7 +1,7 @@
 """Blocks of equal steps: the recurrence on blocks whose own menu comes from the recurrence.
 
 A layer plans in blocks of ``span`` steps and units of ``unit`` bytes. The menu of its blocks is
-what the layer below can do with one block (F of THEORY 3); the lowest layer's blocks are steps.
+what the layer below can do with one block (F); the lowest layer's blocks are steps.
 Needs are rounded up to units and what is free is rounded down, so that whatever a layer plans
 fits. Every plan is a valid schedule; it is the best of those that keep to the blocks.
 """

@@ -1,4 +1,4 @@
-"""The optimum over several levels of storage: H-Revolve and Disk-Revolve (THEORY 5)."""
+"""The optimum over several levels of storage: H-Revolve and Disk-Revolve."""
 
 from __future__ import annotations
 

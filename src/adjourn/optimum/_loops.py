@@ -1,4 +1,4 @@
-"""The optimum for a loop inside a routine, with memory held at its end: F and G of THEORY 3."""
+"""The optimum for a loop inside a routine, with memory held at its end: F and G."""
 
 from __future__ import annotations
 

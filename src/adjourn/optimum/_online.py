@@ -1,4 +1,4 @@
-"""Which snapshot to give up while the number of steps is not known (THEORY 8)."""
+"""Which snapshot to give up while the number of steps is not known."""
 
 from __future__ import annotations
 

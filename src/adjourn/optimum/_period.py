@@ -1,4 +1,4 @@
-"""The period of writes to disk that costs least in the long run (THEORY 5)."""
+"""The period of writes to disk that costs least in the long run."""
 
 from __future__ import annotations
 

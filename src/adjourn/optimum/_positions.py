@@ -1,4 +1,4 @@
-"""The optimal splits of Revolve that use the lowest stack positions least (THEORY 5)."""
+"""The optimal splits of Revolve that use the lowest stack positions least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optimum where a recorded step also holds the state that it reaches (THEORY 6)."""
+"""The optimum where a recorded step also holds the state that it reaches."""
 
 from __future__ import annotations
 

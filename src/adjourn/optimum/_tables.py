@@ -1,4 +1,4 @@
-"""The optimum in bytes for a loop that is reversed at once: C0 and C1 of THEORY 3."""
+"""The optimum in bytes for a loop that is reversed at once: C0 and C1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optimum for steps of uneven cost, and for snapshots of uneven size (THEORY 7)."""
+"""The optimum for steps of uneven cost, and for snapshots of uneven size."""
 
 from __future__ import annotations
 

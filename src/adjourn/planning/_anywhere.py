@@ -1,4 +1,4 @@
-"""Plans for problems whose recordings may lie anywhere: the optimum in bytes (THEORY 3)."""
+"""Plans for problems whose recordings may lie anywhere: the optimum in bytes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def least_fixed_window(steps: int, costs: Costs, frame: Window) -> int:
 
 
 def fixed_window(steps: int, costs: Costs, frame: Window, budget: int) -> Iterator[Fit]:
-    """Yield the fastest schedule of each family for a fixed window (THEORY 3b).
+    """Yield the fastest schedule of each family for a fixed window.
 
     The window's length k and the slots S share the budget: S = floor((B - window(k)) / s). Only
     the shortest window of each number of blocks is of use, about 2 sqrt(n) of them; for each the

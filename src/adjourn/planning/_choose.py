@@ -48,7 +48,7 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
 
     References
     ----------
-    .. [1] THEORY 3 and 3b: the documentation's page "Why these plans are optimal".
+    .. [1] The documentation, "Why these plans are optimal".
 
     Examples
     --------

@@ -51,7 +51,7 @@ class Costs:
     advance : float
         Seconds of one forward step without recording.
     recordings : sequence of Recording
-        The menu of ways to record a step (THEORY 3), one or more; may be empty if
+        The menu of ways to record a step, one or more; may be empty if
         ``reads="nothing"``.
     snapshot : int
         Bytes of one snapshot.

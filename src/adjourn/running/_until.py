@@ -1,4 +1,4 @@
-"""Runs whose number of steps is not known before they end (THEORY 8)."""
+"""Runs whose number of steps is not known before they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes in the background, as fast as the disk takes them; Revolve in between (THEORY 5)."""
+"""Writes in the background, as fast as the disk takes them; Revolve in between."""
 
 from __future__ import annotations
 

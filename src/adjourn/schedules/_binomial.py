@@ -67,7 +67,7 @@ def revolve_writes(steps: int, slots: int) -> int:
 
 
 class BinomialBlocks(Schedule):
-    """Revolve on blocks of ``block`` steps, the short block first (THEORY 3b).
+    """Revolve on blocks of ``block`` steps, the short block first.
 
     With blocks of one step this is Revolve; with room for every block it is plain segments. A
     block is recorded into the window and reversed at once. The split of the blocks is the one

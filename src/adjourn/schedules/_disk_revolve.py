@@ -1,4 +1,4 @@
-"""Disk-Revolve: bounded RAM over a disk without limit (THEORY 5)."""
+"""Disk-Revolve: bounded RAM over a disk without limit."""
 
 from __future__ import annotations
 

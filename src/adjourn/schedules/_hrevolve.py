@@ -1,4 +1,4 @@
-"""H-Revolve and Disk-Revolve: optimal over several levels of storage (THEORY 5)."""
+"""H-Revolve and Disk-Revolve: optimal over several levels of storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixed storage: a slot holds either a snapshot or the recording of one step (THEORY 2)."""
+"""Mixed storage: a slot holds either a snapshot or the recording of one step."""
 
 from __future__ import annotations
 

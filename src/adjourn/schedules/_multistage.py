@@ -1,4 +1,4 @@
-"""Multistage: Revolve over RAM and disk, its busiest stack positions in RAM (THEORY 5)."""
+"""Multistage: Revolve over RAM and disk, its busiest stack positions in RAM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules for an unknown number of steps: adaptive step sizes, while loops (THEORY 8)."""
+"""Schedules for an unknown number of steps: adaptive step sizes, while loops."""
 
 from __future__ import annotations
 

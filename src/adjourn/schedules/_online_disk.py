@@ -1,4 +1,4 @@
-"""An unknown number of steps over RAM and a disk: periodic writes (THEORY 5 and 8)."""
+"""An unknown number of steps over RAM and a disk: periodic writes."""
 
 from __future__ import annotations
 

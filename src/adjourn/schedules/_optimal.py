@@ -1,4 +1,4 @@
-"""The optimum in bytes as a schedule: snapshots and recordings of unequal size (THEORY 3)."""
+"""The optimum in bytes as a schedule: snapshots and recordings of unequal size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Periodic writes to disk, Revolve or better in between (THEORY 5)."""
+"""Periodic writes to disk, Revolve or better in between."""
 
 from __future__ import annotations
 

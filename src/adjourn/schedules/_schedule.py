@@ -12,7 +12,7 @@ from ._actions import Action
 __all__ = ["Counts", "Reversal", "Schedule", "schedule_from_json"]
 
 Reversal: TypeAlias = Literal["nothing", "state", "retape", "tape"]
-"""How a step is reversed (THEORY 1).
+"""How a step is reversed.
 
 ``"nothing"``
     The reverse reads nothing: it runs by itself.

@@ -1,4 +1,4 @@
-"""Spread: any schedule of one tier, its least used stack positions on disk (THEORY 5)."""
+"""Spread: any schedule of one tier, its least used stack positions on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multi-stage time stepping: recordings that hold the state they reach (CAMS, THEORY 6)."""
+"""Multi-stage time stepping: recordings that hold the state they reach (CAMS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of uneven cost, and snapshots of uneven size (THEORY 7)."""
+"""Steps of uneven cost, and snapshots of uneven size."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def window(steps: int, length: int, slots: int) -> Window:
     """Return the optimal schedule for a window of ``length`` steps and ``slots`` snapshots.
 
     The window is a fixed buffer (Devito's ring) which any advance overwrites. Revolve on
-    ceil(n / k) blocks, the short one first, takes W(n, s) forward steps (THEORY 3b), the
+    ceil(n / k) blocks, the short one first, takes W(n, s) forward steps, the
     optimum over all schedules for such a problem: equal to exhaustive search on small cases.
 
     Parameters

@@ -27,7 +27,7 @@ class _Entry:
 class Arena:
     """A tier that keeps snapshots, and recordings beside them, in one block of memory.
 
-    What is put last is taken first: with the lifetimes of an optimal schedule (THEORY 3) no gap
+    What is put last is taken first: with the lifetimes of an optimal schedule no gap
     ever opens, so that pieces of unequal size share the bytes without loss. Gaps left by pieces
     dropped out of order are used when there is no more room on top.
 
