@@ -1,7 +1,7 @@
 """One acoustic gradient at equal bytes: adjourn, pyrevolve, and the stored history.
 
-Run with ``python benchmarks/acoustic_peers.py [--json FILE]`` where pyrevolve is installed. The
-same problem object serves all three; bits are compared before times are.
+Run with ``python benchmarks/acoustic_peers.py [--json FILE]`` where pyrevolve is installed. Each
+has a problem of its own, so that none allocates for the others; bits are compared before times.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     for name, (shape, steps) in SIZES.items():
-        shot = make_shot(shape, steps)
+        shot, other, third = (make_shot(shape, steps) for _ in range(3))
         costs = measure(shot)
         history = shot.window().nbytes(steps)
         whole = plan(steps, costs, history + costs.snapshot)
@@ -94,15 +94,14 @@ def main() -> None:
             budget = int(share * history)
             made = plan(steps, costs, budget)
             slots = (budget - costs.recordings[0].left) // costs.snapshot
-            theirs = with_pyrevolve(shot, slots)
             runs = {
                 "adjourn": lambda made=made, shot=shot: run(shot, made, progress=False),
-                "pyrevolve": theirs,
-                "stored history": lambda whole=whole, shot=shot: run(shot, whole, progress=False),
+                "pyrevolve": with_pyrevolve(other, slots),
+                "stored history": lambda whole=whole, shot=third: run(shot, whole, progress=False),
             }
-            for gradient in runs.values():
+            for gradient, own in zip(runs.values(), (shot, other, third), strict=True):
                 gradient()
-                if shot.gradient.tobytes() != expected:
+                if own.gradient.tobytes() != expected:
                     raise SystemExit("the gradients differ: no times are worth comparing")
             seen = interleave(runs, arguments.times)
             title = f"{name}, {steps} steps, {share:.0%} of the history ({made.reasons[0]})"
