@@ -14,7 +14,7 @@ from adjourn.testing import ProblemSuite, bitwise_test, taylor_test
 
 pytestmark = pytest.mark.jax
 
-CELLS, STEPS = 512, 20
+CELLS, STEPS = 4096, 20
 
 
 def step(params, state, n):
