@@ -1,4 +1,4 @@
-"""The options of one loop, from those of its body: THEORY 3 inside THEORY 4, on a grid of units."""
+"""The options of one loop, from those of its body, on a grid of units."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def _held(
 def bound_set(loop: Loop, body: Columns, cap: int) -> LoopSet:
     """Return options that no schedule of a long loop beats, for a lower bound.
 
-    ``n min t + p max(0, t(n, s') - (n - 1))`` with ``s' = floor(m / min(s, R)) + 1`` (THEORY 3).
+    ``n min t + p max(0, t(n, s') - (n - 1))`` with ``s' = floor(m / min(s, R)) + 1``.
     """
     if not len(body):
         return LoopSet(columns(), False)

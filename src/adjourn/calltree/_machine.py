@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from statistics import quantiles
 from typing import Any, TypeAlias
 
+from ._stat import Slot, Stat
 from ._tree import Call, CallTree, Item, Leaf, Repeat, Site
 
 __all__ = [
@@ -24,62 +24,11 @@ __all__ = [
 SNAPSHOT, BEGIN_ADVANCE, END_ADVANCE, READ, BEGIN_REVERSE, TURN, END_REVERSE = range(7)
 
 _PERIOD = 64  # the longest stretch of calls that is looked for as a repeat
-_SAMPLES = 31  # kept of each figure
-_MASK = (1 << 64) - 1
+_VARIANTS = 32  # calls of one context with different bytes before bytes are rounded up
 
 Token: TypeAlias = tuple[Any, ...]
 """One of ``("leaf", left)``, a piece that leaves bytes, or the last one; ``("call", node)``, a
 call with the piece before it if that leaves none; and ``("repeat", times, tokens)``."""
-
-
-@dataclass(slots=True, eq=False)
-class _Stat:
-    """The mean of one figure, and some samples of it, drawn evenly.
-
-    A sample far above the others (the program was interrupted) counts as a middling one.
-    """
-
-    kept: list[int] = field(default_factory=list[int])
-    count: int = 0
-    total: int = 0
-    middle: int = 0
-    most: int = 0
-    seed: int = 0
-
-    def add(self, value: int) -> None:
-        if self.count >= 16 and value > self.most:
-            value = self.middle
-        self.total += value
-        self.count = count = self.count + 1
-        if len(self.kept) < _SAMPLES:
-            self.kept.append(value)
-        else:
-            self.seed = (self.seed * 6364136223846793005 + 1442695040888963407) & _MASK
-            at = (self.seed >> 33) % count
-            if at < _SAMPLES:
-                self.kept[at] = value
-        if not count & (count - 1) or not count & 255:
-            ordered = sorted(self.kept)
-            self.middle = ordered[len(ordered) // 2]
-            self.most = 8 * ordered[3 * len(ordered) // 4] + 20_000
-
-    def typical(self, overhead: int) -> float:
-        return max(0.0, self.total / self.count - overhead) * 1e-9 if self.count else 0.0
-
-    @property
-    def spread(self) -> float:
-        if len(self.kept) < 4:
-            return 0.0
-        low, _, high = quantiles(self.kept, n=4)
-        return (high - low) * 0.5e-9
-
-
-@dataclass(slots=True, eq=False)
-class _Slot:
-    """The times of one piece of a routine."""
-
-    record: _Stat = field(default_factory=_Stat)
-    reverse: _Stat = field(default_factory=_Stat)
 
 
 @dataclass(slots=True, eq=False)
@@ -92,9 +41,9 @@ class _Node:
     keep: bool
     peak: int
     tokens: tuple[Token, ...]
-    slots: list[_Slot]
-    advance: _Stat = field(default_factory=_Stat)
-    copy: _Stat = field(default_factory=_Stat)
+    slots: list[Slot]
+    advance: Stat = field(default_factory=Stat)
+    copy: Stat = field(default_factory=Stat)
 
 
 @dataclass(slots=True, eq=False)
@@ -155,13 +104,17 @@ class Machine:
     ----------
     dropped : int
         Events that did not fit, and calls that were never reversed.
+    rounded : bool
+        Whether bytes were rounded up, in a context where they are different each time.
     """
 
     def __init__(self) -> None:
         self._nodes: dict[Token, _Node] = {}
         self._contexts: dict[tuple[int, Site], int] = {}
+        self._variants: Counter[int] = Counter()
         self._frames = [_Frame(None, 0, None, 0, -1, 0, 0, 0)]
         self.dropped = 0
+        self.rounded = False
 
     def play(self, kind: int, site: Site, held: int, now: int) -> None:
         """Take one event: the bytes held, and the time in nanoseconds."""
@@ -264,23 +217,33 @@ class Machine:
             self._end_episode(frame, now, frame.size)
             tokens, pieces = _joined(frame.episodes)
         keep = entry.snapshot > 0 and frame.base >= entry.before + entry.snapshot
-        key = (frame.context, entry.snapshot, external, keep, peak, tokens)
+        snapshot = entry.snapshot
+        if self._rounds(frame):
+            snapshot, peak = _round_up(snapshot), _round_up(peak)
+        key = (frame.context, snapshot, external, keep, peak, tokens)
         node = self._nodes.get(key)
         if node is None:
-            slots = [_Slot() for _ in range(_places(tokens))]
-            node = _Node(entry.site, entry.snapshot, external, keep, peak, tokens, slots)
+            slots = [Slot() for _ in range(_places(tokens))]
+            node = _Node(entry.site, snapshot, external, keep, peak, tokens, slots)
             self._nodes[key] = node
+            self._variants[frame.context] += 1
         _sample(node.slots, tokens, pieces)
         node.advance.add(entry.advance)
         node.copy.add(entry.write + entry.read)
         return node
+
+    def _rounds(self, frame: _Frame) -> bool:
+        """Return whether bytes of a context that never repeats are rounded up from now on."""
+        rounding = frame.entry is not None and self._variants[frame.context] >= _VARIANTS
+        self.rounded = self.rounded or rounding
+        return rounding
 
     def _end_episode(self, frame: _Frame, now: int, held: int) -> None:
         if frame.forward:
             self._turn(frame, now, held)
         frame.pieces[frame.behind].reverse = now - frame.mark
         self.dropped += sum(entry.node is None for entry in frame.entries)
-        frame.episodes.append(_episode(frame))
+        frame.episodes.append(_episode(frame, rounding=self._rounds(frame)))
         frame.entries, frame.pieces = [], []
         frame.forward, frame.behind = True, 0
         frame.mark, frame.size = now, held
@@ -295,18 +258,20 @@ class Machine:
         if not shapes:
             return CallTree([], note)
         tokens, count = shapes.most_common(1)[0]
-        slots = [_Slot() for _ in range(_places(tokens))]
+        slots = [Slot() for _ in range(_places(tokens))]
         for one, pieces in episodes:
             if one == tokens:
                 _sample(slots, tokens, pieces)
         if len(shapes) > 1:
             note += f"; {count} of {len(episodes)} adjoints, the others differ"
+        if self.rounded:
+            note += "; bytes that never repeat were rounded up"
         if self.dropped:
             note += f"; {self.dropped} events or calls were never completed"
         return CallTree(_Assembler(overhead).body(tokens, slots, None), note)
 
 
-def _episode(frame: _Frame) -> _Episode:
+def _episode(frame: _Frame, *, rounding: bool = False) -> _Episode:
     """Return the calls of a frame that were reversed, with the pieces between them."""
     tokens: list[Token] = []
     pieces: list[_Piece | None] = []
@@ -318,14 +283,23 @@ def _episode(frame: _Frame) -> _Episode:
             continue
         carried = _Piece(0, 0)
         if whole.left > 0:
-            tokens.append(("leaf", whole.left))
+            tokens.append(("leaf", _round_up(whole.left) if rounding else whole.left))
             pieces.append(whole)
         tokens.append(("call", entry.node))
         pieces.append(None if whole.left > 0 else whole)
     last = _both(carried, frame.pieces[-1])
-    tokens.append(("leaf", max(0, last.left)))
+    left = max(0, last.left)
+    tokens.append(("leaf", _round_up(left) if rounding else left))
     pieces.append(last)
     return fold_runs(tuple(tokens)), pieces
+
+
+def _round_up(nbytes: int) -> int:
+    """Return a size with five significant bits, and no less than a multiple of 64."""
+    unit = 64
+    while nbytes // unit >= 32:
+        unit *= 2
+    return -(-nbytes // unit) * unit
 
 
 def _both(first: _Piece, then: _Piece) -> _Piece:
@@ -388,7 +362,7 @@ def _places(tokens: tuple[Token, ...]) -> int:
     return sum(_places(token[2]) if token[0] == "repeat" else 1 for token in tokens)
 
 
-def _sample(slots: list[_Slot], tokens: tuple[Token, ...], pieces: list[_Piece | None]) -> None:
+def _sample(slots: list[Slot], tokens: tuple[Token, ...], pieces: list[_Piece | None]) -> None:
     """Add the times of a frame's pieces to the places of its folded body."""
     source = iter(pieces)
 
@@ -442,7 +416,7 @@ class _Assembler:
         return self._done[node]
 
     def body(
-        self, tokens: tuple[Token, ...], slots: list[_Slot], advance: _Stat | None
+        self, tokens: tuple[Token, ...], slots: list[Slot], advance: Stat | None
     ) -> tuple[Item, ...]:
         """Return the items of a body.
 
@@ -457,7 +431,7 @@ class _Assembler:
         return self._items(tokens, slots, 0, share)[0]
 
     def _totals(
-        self, tokens: tuple[Token, ...], slots: list[_Slot], at: int
+        self, tokens: tuple[Token, ...], slots: list[Slot], at: int
     ) -> tuple[float, float, int]:
         recording = called = 0.0
         for token in tokens:
@@ -473,7 +447,7 @@ class _Assembler:
         return recording, called, at
 
     def _items(
-        self, tokens: tuple[Token, ...], slots: list[_Slot], at: int, share: float
+        self, tokens: tuple[Token, ...], slots: list[Slot], at: int, share: float
     ) -> tuple[tuple[Item, ...], int]:
         items: list[Item] = []
         for token in tokens:

@@ -397,7 +397,7 @@ def _take_body(node: Any, kind: str) -> None:
 def _seconds(node: Any, kind: str, name: str) -> None:
     given: Any = getattr(node, name)
     value: Any = given
-    if not isinstance(given, (int, float)) and hasattr(given, "item"):
+    if type(given) not in (int, float) and hasattr(given, "item"):
         value = given.item()  # a NumPy scalar
         object.__setattr__(node, name, value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):

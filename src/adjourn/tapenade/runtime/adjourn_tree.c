@@ -276,7 +276,10 @@ int64_t adj_node_of(adj_state *s, adj_frame *frame, const adj_entry *entry, int6
     node.context = frame->context;
     node.site = frame->site;
     node.snapshot = entry->snapshot;
-    if (s->variants[frame->context] >= ADJ_VARIANTS) node.snapshot = adj_round_up(entry->snapshot);
+    if (s->variants[frame->context] >= ADJ_VARIANTS) {
+        node.snapshot = adj_round_up(entry->snapshot);
+        peak = adj_round_up(peak);
+    }
     node.peak = peak;
     node.sequence = sequence;
     node.external = external;

@@ -112,7 +112,7 @@ def shortest(n, options, s, w, r, p, left, peak):
                 if recorded[live] < 0:
                     for number, (t, _, high) in enumerate(options):
                         if held + high <= peak:
-                            now = recorded[:live] + (number,) + recorded[live + 1 :]
+                            now = (*recorded[:live], number, *recorded[live + 1 :])
                             go(t, forward, live + 1, snaps, now, top)
         if forward:
             if live == n and held <= left:

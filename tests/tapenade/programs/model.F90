@@ -1,0 +1,357 @@
+! A small model and its adjoint in Fortran, written as a source-transforming AD tool writes them:
+! for each routine X a primal X, a joint adjoint X_B, and a split pair X_FWD and X_BWD.
+!
+! Compile with -cpp and -DSPLIT_<routine> to record that call in place, else it is checkpointed;
+! with -DPROFILE for the calls that measure. Prints peak bytes, seconds and the gradient's bits.
+
+#ifdef PROFILE
+#define SNPWRITE(WHO, WHERE) CALL ADPROFILEADJ_SNPWRITE(ENDED_TEXT(WHO), ENDED_TEXT('model.f'), WHERE)
+#define BEGINADVANCE(WHO, WHERE) CALL ADPROFILEADJ_BEGINADVANCE(ENDED_TEXT(WHO), ENDED_TEXT('model.f'), WHERE)
+#define ENDADVANCE(WHO, WHERE) CALL ADPROFILEADJ_ENDADVANCE(ENDED_TEXT(WHO), ENDED_TEXT('model.f'), WHERE)
+#define SNPREAD(WHO, WHERE) CALL ADPROFILEADJ_SNPREAD(ENDED_TEXT(WHO), ENDED_TEXT('model.f'), WHERE)
+#define BEGINREVERSE(WHO, WHERE) CALL ADPROFILEADJ_BEGINREVERSE(ENDED_TEXT(WHO), ENDED_TEXT('model.f'), WHERE)
+#define ENDREVERSE(WHO, WHERE) CALL ADPROFILEADJ_ENDREVERSE(ENDED_TEXT(WHO), ENDED_TEXT('model.f'), WHERE)
+#define TURN(WHO) CALL ADPROFILEADJ_TURN(ENDED_TEXT(WHO), ENDED_TEXT('model.f'))
+#else
+#define SNPWRITE(WHO, WHERE)
+#define BEGINADVANCE(WHO, WHERE)
+#define ENDADVANCE(WHO, WHERE)
+#define SNPREAD(WHO, WHERE)
+#define BEGINREVERSE(WHO, WHERE)
+#define ENDREVERSE(WHO, WHERE)
+#define TURN(WHO)
+#endif
+
+MODULE MODEL
+  IMPLICIT NONE
+  INTEGER, PARAMETER :: LEVELS = 10, WIDTH = 240, N = LEVELS*WIDTH, STEPS = 24
+  INTEGER, PARAMETER :: DP = KIND(1.0D0)
+CONTAINS
+
+  ! Text as C has it. (The preprocessor takes two slashes for the beginning of a comment.)
+  FUNCTION ENDED_TEXT(T) RESULT(C)
+    CHARACTER(LEN=*), INTENT(IN) :: T
+    CHARACTER(LEN=LEN(T) + 1) :: C
+    C = T//CHAR(0)
+  END FUNCTION
+
+  SUBROUTINE LEVEL(U, K)
+    REAL(DP), INTENT(INOUT) :: U(WIDTH, LEVELS)
+    INTEGER, INTENT(IN) :: K
+    INTEGER :: R
+    DO R = 1, 3
+      U(:, K) = U(:, K) + 0.02_DP*SIN(U(:, K))
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE LEVEL_FWD(U, K)
+    REAL(DP), INTENT(INOUT) :: U(WIDTH, LEVELS)
+    INTEGER, INTENT(IN) :: K
+    INTEGER :: R
+    DO R = 1, 3
+      CALL PUSHREAL8ARRAY(U(1, K), WIDTH)
+      U(:, K) = U(:, K) + 0.02_DP*SIN(U(:, K))
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE LEVEL_BWD(U, UB, K)
+    REAL(DP), INTENT(INOUT) :: U(WIDTH, LEVELS), UB(WIDTH, LEVELS)
+    INTEGER, INTENT(IN) :: K
+    INTEGER :: R
+    DO R = 3, 1, -1
+      CALL POPREAL8ARRAY(U(1, K), WIDTH)
+      UB(:, K) = UB(:, K)*(1 + 0.02_DP*COS(U(:, K)))
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE LEVEL_B(U, UB, K)
+    REAL(DP), INTENT(INOUT) :: U(WIDTH, LEVELS), UB(WIDTH, LEVELS)
+    INTEGER, INTENT(IN) :: K
+    CALL LEVEL_FWD(U, K)
+    TURN('level')
+    CALL LEVEL_BWD(U, UB, K)
+  END SUBROUTINE
+
+  SUBROUTINE DAMP(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    U = U*EXP(-0.01_DP*U*U)
+  END SUBROUTINE
+
+  SUBROUTINE DAMP_FWD(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    CALL PUSHREAL8ARRAY(U, N)
+    CALL DAMP(U)
+  END SUBROUTINE
+
+  SUBROUTINE DAMP_BWD(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    CALL POPREAL8ARRAY(U, N)
+    UB = UB*(1 - 0.02_DP*U*U)*EXP(-0.01_DP*U*U)
+  END SUBROUTINE
+
+  SUBROUTINE DAMP_B(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    CALL DAMP_FWD(U)
+    TURN('damp')
+    CALL DAMP_BWD(U, UB)
+  END SUBROUTINE
+
+  SUBROUTINE PHYSICS(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    INTEGER :: K
+    DO K = 1, LEVELS
+      CALL LEVEL(U, K)
+    END DO
+    CALL DAMP(U)
+  END SUBROUTINE
+
+  SUBROUTINE PHYSICS_FWD(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    INTEGER :: K
+    DO K = 1, LEVELS
+#ifdef SPLIT_level
+      CALL LEVEL_FWD(U, K)
+#else
+      SNPWRITE('level', 98)
+      CALL PUSHREAL8ARRAY(U, N)
+      BEGINADVANCE('level', 98)
+      CALL LEVEL(U, K)
+      ENDADVANCE('level', 98)
+#endif
+    END DO
+#ifdef SPLIT_damp
+    CALL DAMP_FWD(U)
+#else
+    SNPWRITE('damp', 100)
+    CALL PUSHREAL8ARRAY(U, N)
+    BEGINADVANCE('damp', 100)
+    CALL DAMP(U)
+    ENDADVANCE('damp', 100)
+#endif
+  END SUBROUTINE
+
+  SUBROUTINE PHYSICS_BWD(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    INTEGER :: K
+#ifdef SPLIT_damp
+    CALL DAMP_BWD(U, UB)
+#else
+    SNPREAD('damp', 100)
+    CALL POPREAL8ARRAY(U, N)
+    BEGINREVERSE('damp', 100)
+    CALL DAMP_B(U, UB)
+    ENDREVERSE('damp', 100)
+#endif
+    DO K = LEVELS, 1, -1
+#ifdef SPLIT_level
+      CALL LEVEL_BWD(U, UB, K)
+#else
+      SNPREAD('level', 98)
+      CALL POPREAL8ARRAY(U, N)
+      BEGINREVERSE('level', 98)
+      CALL LEVEL_B(U, UB, K)
+      ENDREVERSE('level', 98)
+#endif
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE PHYSICS_B(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    CALL PHYSICS_FWD(U)
+    TURN('physics')
+    CALL PHYSICS_BWD(U, UB)
+  END SUBROUTINE
+
+  SUBROUTINE ADVECT(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    INTEGER :: I
+    DO I = 1, N - 1
+      U(I) = 0.8_DP*U(I) + 0.2_DP*U(I + 1)*SQRT(1 + U(I)*U(I))
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE ADVECT_FWD(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    CALL PUSHREAL8ARRAY(U, N)
+    CALL ADVECT(U)
+  END SUBROUTINE
+
+  SUBROUTINE ADVECT_BWD(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    REAL(DP) :: ROOT, B
+    INTEGER :: I
+    CALL POPREAL8ARRAY(U, N)
+    DO I = N - 1, 1, -1
+      ROOT = SQRT(1 + U(I)*U(I))
+      B = UB(I)
+      UB(I) = (0.8_DP + 0.2_DP*U(I + 1)*U(I)/ROOT)*B
+      UB(I + 1) = UB(I + 1) + 0.2_DP*ROOT*B
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE ADVECT_B(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    CALL ADVECT_FWD(U)
+    TURN('advect')
+    CALL ADVECT_BWD(U, UB)
+  END SUBROUTINE
+
+  ! External: linear and self-adjoint, with an adjoint written by hand.
+  SUBROUTINE SOLVE(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    REAL(DP) :: V(0:N + 1)
+    INTEGER :: SWEEP
+    DO SWEEP = 1, 16
+      V = 0
+      V(1:N) = U
+      U = 0.5_DP*V(1:N) + 0.25_DP*(V(0:N - 1) + V(2:N + 1))
+    END DO
+  END SUBROUTINE
+
+  SUBROUTINE SOLVE_B(UB)
+    REAL(DP), INTENT(INOUT) :: UB(N)
+    CALL SOLVE(UB)
+  END SUBROUTINE
+
+  SUBROUTINE STEP(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+    CALL ADVECT(U)
+    CALL PHYSICS(U)
+    CALL SOLVE(U)
+  END SUBROUTINE
+
+  SUBROUTINE STEP_FWD(U)
+    REAL(DP), INTENT(INOUT) :: U(N)
+#ifdef SPLIT_advect
+    CALL ADVECT_FWD(U)
+#else
+    SNPWRITE('advect', 230)
+    CALL PUSHREAL8ARRAY(U, N)
+    BEGINADVANCE('advect', 230)
+    CALL ADVECT(U)
+    ENDADVANCE('advect', 230)
+#endif
+#ifdef SPLIT_physics
+    CALL PHYSICS_FWD(U)
+#else
+    SNPWRITE('physics', 231)
+    CALL PUSHREAL8ARRAY(U, N)
+    BEGINADVANCE('physics', 231)
+    CALL PHYSICS(U)
+    ENDADVANCE('physics', 231)
+#endif
+    SNPWRITE('solve', 232)
+    CALL PUSHREAL8ARRAY(U, 4)
+    BEGINADVANCE('solve', 232)
+    CALL SOLVE(U)
+    ENDADVANCE('solve', 232)
+  END SUBROUTINE
+
+  SUBROUTINE STEP_BWD(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    SNPREAD('solve', 232)
+    CALL POPREAL8ARRAY(U, 4)
+    BEGINREVERSE('solve', 232)
+    CALL SOLVE_B(UB)
+    ENDREVERSE('solve', 232)
+#ifdef SPLIT_physics
+    CALL PHYSICS_BWD(U, UB)
+#else
+    SNPREAD('physics', 231)
+    CALL POPREAL8ARRAY(U, N)
+    BEGINREVERSE('physics', 231)
+    CALL PHYSICS_B(U, UB)
+    ENDREVERSE('physics', 231)
+#endif
+#ifdef SPLIT_advect
+    CALL ADVECT_BWD(U, UB)
+#else
+    SNPREAD('advect', 230)
+    CALL POPREAL8ARRAY(U, N)
+    BEGINREVERSE('advect', 230)
+    CALL ADVECT_B(U, UB)
+    ENDREVERSE('advect', 230)
+#endif
+  END SUBROUTINE
+
+  SUBROUTINE STEP_B(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    CALL STEP_FWD(U)
+    TURN('step')
+    CALL STEP_BWD(U, UB)
+  END SUBROUTINE
+
+  SUBROUTINE MODEL_B(U, UB)
+    REAL(DP), INTENT(INOUT) :: U(N), UB(N)
+    INTEGER :: T
+    DO T = 1, STEPS
+#ifdef SPLIT_step
+      CALL STEP_FWD(U)
+#else
+      SNPWRITE('step', 271)
+      CALL PUSHREAL8ARRAY(U, N)
+      BEGINADVANCE('step', 271)
+      CALL STEP(U)
+      ENDADVANCE('step', 271)
+#endif
+    END DO
+    TURN('model')
+    UB = 2*U
+    DO T = STEPS, 1, -1
+#ifdef SPLIT_step
+      CALL STEP_BWD(U, UB)
+#else
+      SNPREAD('step', 271)
+      CALL POPREAL8ARRAY(U, N)
+      BEGINREVERSE('step', 271)
+      CALL STEP_B(U, UB)
+      ENDREVERSE('step', 271)
+#endif
+    END DO
+  END SUBROUTINE
+END MODULE
+
+PROGRAM MAIN
+  USE MODEL
+  IMPLICIT NONE
+  REAL(DP) :: U(N), UB(N), BEGAN, ENDED, SPENT(99), KEPT
+  INTEGER(8), EXTERNAL :: ADSTACK_PEAK
+  INTEGER(8) :: BITS
+  INTEGER :: I, K, ROUND, ROUNDS
+  CHARACTER(LEN=256) :: WORD
+  ROUNDS = 1
+  IF (COMMAND_ARGUMENT_COUNT() >= 1) THEN
+    CALL GET_COMMAND_ARGUMENT(1, WORD)
+    READ (WORD, *) ROUNDS
+  END IF
+  DO ROUND = 1, ROUNDS
+    DO I = 1, N
+      U(I) = SIN(0.01_DP*I) + 0.3_DP*COS(0.37_DP*I)
+    END DO
+    CALL CPU_TIME(BEGAN)
+    CALL MODEL_B(U, UB)
+    CALL CPU_TIME(ENDED)
+    KEPT = ENDED - BEGAN
+    K = ROUND
+    DO WHILE (K > 1)
+      IF (SPENT(K - 1) <= KEPT) EXIT
+      SPENT(K) = SPENT(K - 1)
+      K = K - 1
+    END DO
+    SPENT(K) = KEPT
+  END DO
+  BITS = 0
+  DO I = 1, N
+    BITS = IEOR(ISHFTC(BITS, 5), TRANSFER(UB(I), BITS))
+  END DO
+  WRITE (*, '(A,I0)') 'peak ', ADSTACK_PEAK()
+  WRITE (*, '(A,F0.9)') 'seconds 0', SPENT(ROUNDS/2 + 1)
+  WRITE (*, '(A,F0.9)') 'fastest 0', SPENT(1)
+  WRITE (*, '(A,Z16.16)') 'gradient ', BITS
+#ifdef PROFILE
+  IF (COMMAND_ARGUMENT_COUNT() >= 2) THEN
+    CALL GET_COMMAND_ARGUMENT(2, WORD)
+    CALL ADPROFILEADJ_SHOWPROFILESFILE(TRIM(WORD)//CHAR(0))
+  END IF
+#endif
+END PROGRAM
