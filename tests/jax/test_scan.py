@@ -42,6 +42,31 @@ def test_exactly_the_fewest_steps_are_recomputed(steps, slots):
     np.testing.assert_allclose(gradient, plain(1.0), rtol=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("steps", "window", "slots"), [(23, 4, 2), (24, 4, 3), (50, 7, 1), (9, 20, 3), (200, 6, 4)]
+)
+def test_blocks_take_the_fewest_steps_for_their_window(steps, window, slots):
+    """Counted by a callback: the forward steps of the window's schedule, and the last block."""
+    runs = []
+
+    def f(u, x):
+        jax.debug.callback(lambda: runs.append(1))
+        return 1.01 * jnp.sin(u) + x, u * u
+
+    def loss(run, u, xs):
+        u, ys = run(u, xs)
+        return u + jnp.sum(ys * xs)
+
+    xs = jnp.linspace(0.0, 1.0, steps)
+    ours = jax.grad(lambda *a: loss(lambda u, x: scan(f, u, x, slots=slots, window=window), *a))
+    gradient = jax.jit(lambda u, xs: ours(u, xs))(1.0, xs)
+    jax.effects_barrier()
+    wanted = adjourn.window(steps, window, slots).forward_steps + min(window, steps)
+    assert len(runs) == wanted
+    plain = jax.grad(lambda *a: loss(lambda u, x: jax.lax.scan(f, u, x), *a))(1.0, xs)
+    np.testing.assert_allclose(gradient, plain, rtol=1e-12)
+
+
 def model(run, length, reverse):
     """Return a loss with every kind of leaf, and what it is differentiated by."""
     rng = np.random.default_rng(length)
@@ -70,13 +95,15 @@ def model(run, length, reverse):
     [
         *((0, 3, False), (1, 3, True), (2, 1, False), (13, 1, True), (13, 4, False)),
         *((13, 40, True), (13, "steps", True), (13, "segments", True), (12, "segments", False)),
+        *((13, (2, 3), True), (13, (2, 4), False)),
     ],
 )
 def test_results_and_gradients_are_those_of_lax_scan(length, slots, reverse):
     """By constants closed over, carry and inputs; with integers, keys and two precisions."""
 
     def ours(f, init, xs, length, reverse):
-        return scan(f, init, xs, length, reverse, slots=slots)
+        kept, window = slots if isinstance(slots, tuple) else (slots, 1)
+        return scan(f, init, xs, length, reverse, slots=kept, window=window)
 
     loss, where = model(ours, length, reverse)
     wanted, _ = model(lambda *args: jax.lax.scan(*args), length, reverse)

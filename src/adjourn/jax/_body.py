@@ -65,6 +65,8 @@ class Body:
         Which outputs have a cotangent.
     keep : tuple of bool
         Which leaves of the carry are live.
+    moved_outputs : tuple
+        The abstract values of the outputs that have a cotangent.
     """
 
     consts: Flags
@@ -72,6 +74,7 @@ class Body:
     move: Flags
     outputs: Flags
     keep: Flags
+    moved_outputs: tuple[Any, ...]
     _step: Any
     _record: Any
     _tree: Any
@@ -132,6 +135,9 @@ class Body:
             move=move,
             outputs=outputs,
             keep=keep,
+            moved_outputs=tuple(
+                _take([v.aval for v in bare(closed).outvars[len(carry) :]], outputs)
+            ),
             _step=prune(closed, kept),
             _record=(prune(recorded, [*kept, *stacked]), prune(without_effects(recorded), fixed)),
             _tree=tree,

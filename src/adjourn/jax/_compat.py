@@ -27,9 +27,12 @@ __all__ = [
     "jnp",
     "keeps_barriers",
     "lax",
+    "perturbed",
     "prune",
     "reverse_only",
+    "static",
     "without_effects",
+    "zero",
 ]
 
 # JAX's own annotations are partly unknown to a strict checker.
@@ -76,9 +79,10 @@ def is_literal(atom: Any) -> bool:
 def bind(eqn: Any, given: Sequence[Any]) -> list[Any]:
     """Evaluate one equation of a program on values, traced or not."""
     made: Any = eqn.primitive.get_bind_params(eqn.params)
-    subfuns, params = made if type(made) is tuple else ((), made)  # apart before JAX 0.8
+    if not isinstance(made, tuple):
+        made = (), made  # JAX before 0.8 gives the functions among the parameters apart
     with eqn.ctx.manager:
-        out = eqn.primitive.bind(*subfuns, *given, **params)
+        out = eqn.primitive.bind(*made[0], *given, **made[1])
     return list(out) if eqn.primitive.multiple_results else [out]
 
 
@@ -109,6 +113,35 @@ def without_effects(closed: Any) -> Any:
         eqns=[eqn for eqn in jaxpr.eqns if not eqn.effects], effects=_extend.no_effects
     )
     return _extend.ClosedJaxpr(quiet, constants(closed))
+
+
+@_jax.tree_util.register_static
+class static:  # noqa: N801 - it reads as a function
+    """Something that goes along with traced values and is none."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def perturbed(trees: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], Any]:
+    """Take apart what a forward rule with symbolic zeros is given: values, and which move.
+
+    A leaf that has no derivatives never moves.
+    """
+    values = [[leaf.value for leaf in leaves] for leaves in trees]
+    moving = tuple(
+        tuple(bool(leaf.perturbed) and _moves(leaf.value) for leaf in leaves) for leaves in trees
+    )
+    return values, moving
+
+
+def _moves(value: Any) -> bool:
+    return bool(jnp.issubdtype(value.dtype, jnp.inexact))
+
+
+def zero(cotangent: Any) -> bool:
+    """Return whether a cotangent is known to be zero."""
+    return isinstance(cotangent, _jax.custom_derivatives.SymbolicZero)
 
 
 def keeps_barriers() -> bool:

@@ -2,220 +2,249 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..optimum import binomial, repetitions
-from ..schedules import Save, Turn, revolve
-from ._compat import jax, jnp, lax
-from ._trees import has_tangent, join, split
+from ..optimum import binomial
+from ._body import Body
+from ._compat import jnp, lax
 
-__all__ = ["Loop", "reversible"]
+__all__ = ["Given", "Player", "Stack", "at_all", "chooser", "put_all", "stacked"]
 
-Leaves = list[Any]
+Leaves: TypeAlias = list[Any]
 _MOST = 2**30  # entries of the table above this are only compared
 
 
-@dataclass(frozen=True)
-class Loop:
-    """A scan in flat form.
+class Stack(NamedTuple):
+    """Snapshots in stacked arrays, the last taken on top.
 
     Attributes
     ----------
-    body : callable
-        ``body(consts, carry, x) -> (carry, y)`` on flat lists.
-    length : int
-        Number of steps, 2 or more.
-    backward : bool
-        Whether it starts at the last ``x``.
+    kept : list of arrays
+        The slots, stacked along the first axis.
+    order : array of int32
+        The slot of each position of the stack; those from ``depth`` on are free.
+    places : array of int32
+        The block at whose start each snapshot was taken, by position.
+    depth : int32 scalar
+        The number of snapshots.
     """
 
-    body: Callable[[Leaves, Leaves, Leaves], tuple[Leaves, Leaves]]
-    length: int
-    backward: bool
+    kept: Leaves
+    order: Any
+    places: Any
+    depth: Any
 
-    def place(self, step: Any) -> Any:
-        """Return where in ``xs`` and ``ys`` a step reads and writes."""
-        return self.length - 1 - step if self.backward else step
+    def top(self) -> tuple[Any, Leaves]:
+        """Return the block and the leaves of the snapshot on top."""
+        last = self.depth - 1
+        return self.places[last], at_all(self.kept, self.order[last])
 
-    def pick(self, xs: Leaves, step: Any) -> Leaves:
-        """Return the inputs of a step."""
-        return [_at(x, self.place(step)) for x in xs]
+    def push(self, block: Any, leaves: Leaves) -> Stack:
+        """Return the stack with one snapshot more."""
+        kept = put_all(self.kept, leaves, self.order[self.depth])
+        places = lax.dynamic_update_index_in_dim(self.places, block, self.depth, 0)
+        return Stack(kept, self.order, places, self.depth + 1)
 
-    def advance(self, consts: Leaves, xs: Leaves, carry: Leaves, start: Any, stop: Any) -> Leaves:
-        """Run [start, stop), leaving nothing behind."""
-
-        def step(number: Any, carry: Leaves) -> Leaves:
-            return self.body(consts, carry, self.pick(xs, number))[0]
-
-        return lax.fori_loop(start, stop, step, carry)
+    def drop(self, when: Any) -> Stack:
+        """Return the stack without its top, if ``when``."""
+        return self._replace(depth=jnp.where(when, self.depth - 1, self.depth))
 
 
-def reversible(loop: Loop, slots: int) -> Callable[[Leaves, Leaves, Leaves], Any]:
-    """Return ``run(consts, carry, xs) -> (carry, ys)``, reversed within so many snapshots.
+class Given(NamedTuple):
+    """What a step reads besides its carry, and the cotangents of the outputs.
 
-    The forward pass keeps the snapshots of Revolve's first sweep, and the carry before the last
-    step. The backward pass decides in the compiled program where the next snapshot lies, by the
-    closed form of [1]_ on a table of binomial coefficients as long as the repetition number, so
-    that code and compile time do not depend on the length. It advances t(n, slots) - (n - 1)
-    steps a second time, the fewest possible; each pullback runs its step once more.
+    Attributes
+    ----------
+    consts, xs : list of arrays
+        The constants; the inputs of all steps.
+    fixed : list of arrays
+        Residuals that are the same for all steps.
+    by_ys : list of arrays or None
+        The cotangents of the outputs that have one, of all steps; None where they are zero.
+    """
+
+    consts: Leaves
+    xs: Leaves
+    fixed: Leaves
+    by_ys: Leaves
+
+
+class Sums(NamedTuple):
+    """Cotangents as far as they are known: of constants, of the live carry, of the inputs."""
+
+    consts: Leaves
+    carry: Leaves
+    xs: Leaves
+
+
+@dataclass(frozen=True)
+class Player:
+    """Reverses blocks of steps by Revolve, deciding in the compiled program.
+
+    Where the next snapshot lies comes from the closed form of [1]_ on a table of binomial
+    coefficients, so that neither code nor compile time depends on the number of steps, which
+    may be known at run time only. Every optional part is a loop of no turns or some: loops
+    work in place, branches copy.
+
+    Attributes
+    ----------
+    body : Body
+        The step.
+    place : callable
+        From a step to where it reads ``xs`` and writes ``ys``.
+    start : callable
+        From a block to its first step.
+    window : int
+        The most steps of a block: with more than one, their residuals are kept while the block
+        is reversed; with one, recording and pulling a step are one piece of code.
+    slots : int
+        Snapshots held at once.
+    choose : callable
+        From the blocks left, the slots free, the one on top included, and whether to go as far
+        as may be, to the blocks to advance before the next snapshot.
+    short : bool
+        Whether the first block is a short one: the longest advances then run it most often.
 
     References
     ----------
     .. [1] A. Griewank and A. Walther, "Algorithm 799: revolve", ACM TOMS 26 (2000) 19-45,
        doi 10.1145/347837.347846.
     """
-    schedule = revolve(loop.length, slots)
-    first: list[int] = []
-    for action in schedule:
-        if isinstance(action, Turn):
-            break
-        if isinstance(action, Save):
-            first.append(action.step)
-    slots = max(schedule.counts.snapshots[0], 1)
 
-    @jax.custom_vjp
-    def run(consts: Leaves, carry: Leaves, xs: Leaves) -> Any:
-        def step(carry: Leaves, x: Leaves) -> Any:
-            return loop.body(consts, carry, x)
+    body: Body
+    place: Callable[[Any], Any]
+    start: Callable[[Any], Any]
+    window: int
+    slots: int
+    choose: Callable[[Any, Any, Any], Any]
+    short: bool = False
 
-        return lax.scan(step, carry, xs, loop.length, reverse=loop.backward)
+    def advance(self, given: Given, carry: Leaves, first: Any, last: Any) -> Leaves:
+        """Run the blocks [first, last) on the live carry."""
 
-    def forward(consts: Leaves, carry: Leaves, xs: Leaves) -> Any:
-        carry, ys, last, kept = _sweep(loop, first, slots, (consts, carry, xs))
-        return (carry, ys), (consts, xs, last, kept)
+        def step(number: Any, carry: Leaves) -> Leaves:
+            return self.body.advance(given.consts, carry, at_all(given.xs, self.place(number)))
 
-    def backward(residual: Any, cotangents: Any) -> Any:
-        return _reverse(loop, first, slots, residual, cotangents)
+        return lax.fori_loop(self.start(first), self.start(last), step, carry)
 
-    run.defvjp(forward, backward)
-    return run
+    def tape(self) -> Leaves:
+        """Return room for the residuals of a block."""
+        if self.window == 1:
+            return []
+        return [jnp.zeros((self.window, *a.shape), a.dtype) for a in self.body.residuals]
 
+    def reverse(self, given: Given, block: Any, carry: Leaves, tape: Leaves, sums: Sums) -> Any:
+        """Record a block from its start and take the cotangents back over it."""
+        first, last = self.start(block), self.start(block + 1)
+        if self.window == 1:
+            _, residuals = self._record(given, carry, first)
+            return tape, self._pull(given, first, residuals, sums)
 
-def _sweep(loop: Loop, first: list[int], slots: int, given: tuple[Leaves, Leaves, Leaves]) -> Any:
-    """Run forward; return carry, ys, the carry before the last step, and the snapshots."""
-    consts, carry, xs = given
-    _, shapes = jax.eval_shape(loop.body, consts, carry, jax.eval_shape(loop.pick, xs, 0))
-    ys = [_stack(jnp.zeros(y.shape, y.dtype), loop.length) for y in shapes]
-    kept = [_stack(leaf, slots) for leaf in carry]
-    ends = jnp.asarray([*first[1:], loop.length - 1], jnp.int32)
-    starts = jnp.asarray(first, jnp.int32)
+        def record(number: Any, now: Any) -> Any:
+            carry, tape = now
+            carry, residuals = self._record(given, carry, number)
+            return carry, put_all(tape, residuals, number - first)
 
-    def step(number: Any, now: Any) -> Any:
-        carry, ys = now
-        carry, y = loop.body(consts, carry, loop.pick(xs, number))
-        return carry, _put_all(ys, y, loop.place(number))
+        def pull(back: Any, sums: Sums) -> Sums:
+            number = last - 1 - back
+            return self._pull(given, number, at_all(tape, number - first), sums)
 
-    def segment(index: Any, now: Any) -> Any:
-        carry, ys, kept = now
-        kept = _put_all(kept, carry, index)
-        carry, ys = lax.fori_loop(starts[index], ends[index], step, (carry, ys))
-        return carry, ys, kept
+        _, tape = lax.fori_loop(first, last, record, (carry, tape))
+        return tape, lax.fori_loop(0, last - first, pull, sums)
 
-    last, ys, kept = lax.fori_loop(0, len(first), segment, (carry, ys, kept))
-    carry, ys = step(loop.length - 1, (last, ys))
-    return carry, ys, last, kept
+    def play(self, given: Given, stack: Stack, top: Any, tape: Leaves, sums: Sums) -> Sums:
+        """Reverse all blocks below ``top``."""
 
+        def ahead(at: Any, top: Any, stack: Stack) -> Any:
+            free = self.slots - stack.depth + 1
+            return self.choose(top - at, free, self.short & (at == 0))
 
-def _reverse(loop: Loop, first: list[int], slots: int, residual: Any, cotangents: Any) -> Any:
-    consts, xs, last, kept = residual
-    by_carry, by_ys = cotangents
-    where_c, where_x = ([has_tangent(leaf) for leaf in leaves] for leaves in (consts, xs))
-    where_s = [has_tangent(leaf) for leaf in last]
-    moving = split(consts, where_c)[0]
-    by_consts = [jnp.zeros_like(leaf) for leaf in moving]
-    by_xs = [jnp.zeros_like(leaf) for leaf in split(xs, where_x)[0]]
-    by_carry = split(by_carry, where_s)[0]
-    where_y = [leaf.dtype != jax.dtypes.float0 for leaf in by_ys]
-    by_ys = split(by_ys, where_y)[0]
-    choose = _chooser(loop.length, slots)
-    places = jnp.zeros(slots, jnp.int32).at[: len(first)].set(jnp.asarray(first, jnp.int32))
+        def unfinished(now: Any) -> Any:
+            at, _, top, stack = now
+            return (top - at > 1) & (top - at - ahead(at, top, stack) > 1)
 
-    def pull(step: Any, carry: Leaves, by: Any) -> Any:
-        by_consts, by_carry, by_xs = by
-        state, fixed = split(carry, where_s)
-        x, other = split(loop.pick(xs, step), where_x)
+        def descend(now: Any) -> Any:
+            """Advance to where the next snapshot lies, and keep it."""
+            at, carry, top, stack = now
+            stop = at + ahead(at, top, stack)
+            carry = self.advance(given, carry, at, stop)
+            return stop, carry, top, stack.push(stop, carry)
 
-        def once(consts_: Leaves, state: Leaves, x: Leaves) -> Any:
-            every = join(consts_, split(consts, where_c)[1], where_c)
-            after, y = loop.body(every, join(state, fixed, where_s), join(x, other, where_x))
-            return split(after, where_s)[0], split(y, where_y)[0]
+        def turn(now: Any) -> Any:
+            """Reverse the block below ``top`` from the topmost snapshot."""
+            top, stack, tape, sums = now
+            at, carry = stack.top()
+            stack = stack.drop(top - at == 1)  # its last use
+            at, carry, top, stack = lax.while_loop(unfinished, descend, (at, carry, top, stack))
+            carry = self.advance(given, carry, at, top - 1)
+            tape, sums = self.reverse(given, top - 1, carry, tape, sums)
+            return top - 1, stack, tape, sums
 
-        place = loop.place(step)
-        _, pullback = jax.vjp(once, moving, state, x)
-        more, by_carry, by_x = pullback((by_carry, [_at(leaf, place) for leaf in by_ys]))
-        by_consts = [one + two for one, two in zip(by_consts, more, strict=True)]
-        return by_consts, by_carry, _put_all(by_xs, by_x, place)
+        def going(now: Any) -> Any:
+            return now[0] > 0
 
-    def unfinished(now: Any) -> Any:
-        at, top, depth, *_ = now
-        left = top - at
-        return (left > 1) & (left - choose(left, slots - depth + 1) > 1)
+        return lax.while_loop(going, turn, (top, stack, tape, sums))[-1]
 
-    def descend(now: Any) -> Any:
-        """Advance to where the next snapshot lies, and keep it."""
-        at, top, depth, carry, kept, places = now
-        stop = at + choose(top - at, slots - depth + 1)
-        carry = loop.advance(consts, xs, carry, at, stop)
-        kept, places = _put_all(kept, carry, depth), _put(places, stop, depth)
-        return stop, top, depth + 1, carry, kept, places
+    def _record(self, given: Given, carry: Leaves, number: Any) -> tuple[Leaves, Leaves]:
+        return self.body.record(given.consts, carry, at_all(given.xs, self.place(number)))
 
-    def turn_back(now: Any) -> Any:
-        """Reverse the step below ``top`` from the topmost snapshot."""
-        top, depth, kept, places, by = now
-        at, carry = places[depth - 1], [_at(leaf, depth - 1) for leaf in kept]
-        depth = jnp.where(top - at == 1, depth - 1, depth)  # its last use
-        state = (at, top, depth, carry, kept, places)
-        at, top, depth, carry, kept, places = lax.while_loop(unfinished, descend, state)
-        carry = loop.advance(consts, xs, carry, at, top - 1)
-        return top - 1, depth, kept, places, pull(top - 1, carry, by)
-
-    by = pull(loop.length - 1, last, (by_consts, by_carry, by_xs))
-    now = (jnp.int32(loop.length - 1), jnp.int32(len(first)), kept, places, by)
-    *_, by = lax.while_loop(lambda now: now[0] > 0, turn_back, now)
-    by_consts, by_carry, by_xs = by
-    return (
-        join(by_consts, [None] * where_c.count(False), where_c),
-        join(by_carry, [None] * where_s.count(False), where_s),
-        join(by_xs, [None] * where_x.count(False), where_x),
-    )
+    def _pull(self, given: Given, number: Any, residuals: Leaves, sums: Sums) -> Sums:
+        place = self.place(number)
+        by_y = [
+            jnp.zeros(aval.shape, aval.dtype) if by is None else at_all([by], place)[0]
+            for by, aval in zip(given.by_ys, self.body.moved_outputs, strict=True)
+        ]
+        consts, carry, x = self.body.pull(given.fixed, residuals, sums.carry, by_y)
+        added = [one + two for one, two in zip(sums.consts, consts, strict=True)]
+        return Sums(added, carry, put_all(sums.xs, x, place))
 
 
-def _chooser(length: int, slots: int) -> Callable[[Any, Any], Any]:
-    """Return ``choose(left, free)``: `schedules.split` on traced integers."""
-    most = repetitions(length, slots) + 1
-    rows = [[min(binomial(k, r), _MOST) for r in range(most + 1)] for k in range(slots + 1)]
-    table = jnp.asarray(np.array(rows, np.int32))
+def chooser(slots: int, most: int) -> Callable[[Any, Any, Any], Any]:
+    """Return ``choose(left, free, far)``: where Revolve puts the next snapshot, traced.
 
-    def choose(left: Any, free: Any) -> Any:
+    It is the split that writes the fewest snapshots of those that take the fewest steps, or
+    with ``far`` the longest of them. Exact as far as ``most`` repetitions reach; beyond, it is a
+    split that works and is not the best.
+    """
+    rows = [[min(binomial(k, r), _MOST) for r in range(most + 2)] for k in range(slots + 1)]
+    numbers = np.array(rows, np.int32)
+
+    def choose(left: Any, free: Any, far: Any) -> Any:
+        table = jnp.asarray(numbers)
         row = table[free]
-        r = jnp.maximum(jnp.sum(row < left, dtype=jnp.int32), 2)
+        r = jnp.clip(jnp.sum(row < left, dtype=jnp.int32), 2, most)
+        below = table[jnp.maximum(free - 1, 0)]  # with one slot less
         two = table[jnp.maximum(free - 2, 0), r - 1]
         tail = jnp.where(free > 2, table[jnp.maximum(free - 3, 0), r], 0)
-        step = left - table[jnp.maximum(free - 1, 0), r - 1] - two
+        step = left - below[r - 1] - two
         step = jnp.where(left >= row[r] - tail, row[r - 1], step)
         step = jnp.where(left <= row[r - 1] + two, row[r - 2], step)
         step = jnp.where(left <= free + 1, 1, step)  # one repetition reaches
+        longest = jnp.minimum(row[r - 1], left - below[r - 1])
+        step = jnp.where(far & (left > free + 1), longest, step)
+        step = jnp.where(left > row[r], left - below[r], step)  # more than `most` repetitions
         return jnp.where(free == 1, left - 1, step)
 
     return choose
 
 
-def _stack(leaf: Any, count: int) -> Any:
+def stacked(leaf: Any, count: int) -> Any:
     """Return room for so many leaves."""
     return lax.broadcast(leaf, (count,))
 
 
-def _at(stacked: Any, index: Any) -> Any:
-    return lax.dynamic_index_in_dim(stacked, index, keepdims=False)
+def at_all(stacks: Sequence[Any], index: Any) -> Leaves:
+    """Return what lies at an index of stacked leaves."""
+    return [lax.dynamic_index_in_dim(stack, index, keepdims=False) for stack in stacks]
 
 
-def _put(stacked: Any, leaf: Any, index: Any) -> Any:
-    return lax.dynamic_update_index_in_dim(stacked, leaf, index, 0)
-
-
-def _put_all(stacked: Leaves, leaves: Leaves, index: Any) -> Leaves:
-    return [_put(one, two, index) for one, two in zip(stacked, leaves, strict=True)]
+def put_all(stacks: Leaves, leaves: Leaves, index: Any) -> Leaves:
+    """Return stacked leaves with those at an index replaced."""
+    return [
+        lax.dynamic_update_index_in_dim(stack, leaf, index, 0)
+        for stack, leaf in zip(stacks, leaves, strict=True)
+    ]

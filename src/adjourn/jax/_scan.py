@@ -9,7 +9,7 @@ from typing import Any
 from .._sizes import as_count
 from ..errors import BadValue, WrongType
 from ._compat import as_jaxpr, jax, jnp, lax, reverse_only
-from ._player import Loop, reversible
+from ._reversible import Loop, reversible
 from ._trees import has_tangent
 
 __all__ = ["Slots", "scan", "scan_flat"]
@@ -27,6 +27,7 @@ def scan(
     unroll: int | bool = 1,
     *,
     slots: Slots = None,
+    window: int = 1,
 ) -> tuple[Any, Any]:
     """Scan as `jax.lax.scan` does, with the same results, keeping less for the backward pass.
 
@@ -44,6 +45,10 @@ def scan(
         What is kept: ``"all"``, all values of all steps, as by default; ``"steps"``, the carry
         of each step; ``"segments"``, the carries of about sqrt(n) segments and of one segment's
         steps; or a number of carries, the initial one included.
+    window : int
+        With a number of slots: the schedule then is one of blocks of so many steps, all values
+        of a block being kept while it is reversed. Fewer steps are run again
+        (``adjourn.window(n, window, s)``), for as many times the values of one step.
 
     Returns
     -------
@@ -88,7 +93,7 @@ def scan(
         return jax.tree.leaves(new), [jnp.asarray(leaf) for leaf in jax.tree.leaves(y)]
 
     count = xs_leaves[0].shape[0] if length is None else int(length)
-    carry_leaves, ys = scan_flat(body, carry_leaves, xs_leaves, count, reverse, slots)
+    carry_leaves, ys = scan_flat(body, carry_leaves, xs_leaves, count, reverse, slots, window)
     ys_tree = jax.tree.structure(ys_shape)
     return jax.tree.unflatten(carry_tree, carry_leaves), jax.tree.unflatten(ys_tree, ys)
 
@@ -100,8 +105,10 @@ def scan_flat(
     length: int,
     reverse: bool,
     slots: Slots,
+    window: int = 1,
 ) -> tuple[list[Any], list[Any]]:
     """Scan flat lists of arrays of exact types."""
+    window = as_count(window, "window")
     if isinstance(slots, str) or slots is None:
         if slots is not None and slots not in _WAYS:
             raise BadValue(
@@ -130,7 +137,7 @@ def scan_flat(
         [reverse_only(leaf) if has_tangent(leaf) else leaf for leaf in map(jnp.asarray, leaves)]
         for leaves in (consts, carry, xs)
     ]
-    return reversible(loop, slots)(*given)
+    return reversible(loop, slots, window)(*given)
 
 
 def _nested(
