@@ -93,7 +93,7 @@ def main() -> None:
     theirs = pyrevolve_runs(steps, slots)
     if theirs is not None:
         runs["pyrevolve"] = theirs
-    title = f"us per action, {steps} steps, {slots} snapshots, {actions} actions, a state of 8 bytes"
+    title = f"us per action: {steps} steps, {slots} snapshots, {actions} actions, 8 bytes a state"
     table(title, interleave(runs), "adjourn executor", unit=actions * 1e-6)
 
     big = revolve(150_000, 100)
