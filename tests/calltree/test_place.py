@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from itertools import product
 
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adjourn.calltree import Call, CallTree, Leaf, Loop, Placement, curve, place, what_if
+from adjourn.calltree._loopset import bound_set
+from adjourn.calltree._sets import columns
 from adjourn.errors import BadValue, BudgetTooSmall, WrongType
 from calltree.search_trees import optimum
 from calltree.tree_makers import from_case, random_body, to_tree, tree_cases
@@ -227,3 +230,19 @@ def test_bad_arguments_are_named():
         what_if(tree, {"slove": "split"})
     with pytest.raises(BadValue, match="is not a size"):
         place(tree, "many")
+
+
+def test_the_bound_of_long_loops_holds_on_every_reference_case(shared):
+    """No optimum of the 150 loop cases is below the closed bound of long loops."""
+    cases = json.loads((shared / "cases" / "loop_cases.json").read_text())
+    for case in cases:
+        if case["optimum"] is None:
+            continue
+        menu = [(o["time"], o["left"], o["peak"]) for o in case["record_options"]]
+        loop = Loop(
+            case["steps"], case["snapshot"], case["write"], case["read"],
+            [Leaf(case["advance"], case["advance"], 0, 0)],
+        )  # fmt: skip
+        bound = bound_set(loop, columns(*menu), case["budget"])
+        fitting = bound.options.seconds[bound.options.peak <= case["budget"]]
+        assert fitting.min() <= case["optimum"]

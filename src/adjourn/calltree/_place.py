@@ -74,9 +74,9 @@ def place(
     ...     Call(site="a", snapshot=2, copy=0, body=[Leaf(advance=5, seconds=11, left=6, peak=8)]),
     ...     Call(site="b", snapshot=1, copy=0, body=[Leaf(advance=2, seconds=5, left=6, peak=7)]),
     ... ])
-    >>> placement = place(tree, 10)
+    >>> placement = place(tree, 12)
     >>> placement.seconds, placement.peak_bytes, placement.modes
-    (18, 9, {'a': 'split', 'b': 'joint'})
+    (21, 10, {'a': 'joint', 'b': 'split'})
     """
     _is_tree(tree)
     nbytes = as_bytes(budget)
