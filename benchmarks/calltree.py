@@ -125,7 +125,7 @@ def build(folder: Path, language: str, split: tuple[str, ...], *, profile: bool)
     macros = [f"-DSPLIT_{routine}=1" for routine in split]
     if profile:
         macros += ["-DPROFILE", f"-I{runtime[0].parent}"]
-    compiler = ["gcc"] if language == "c" else ["gfortran", "-cpp"]
+    compiler = ["gcc"] if language == "c" else ["gfortran", "-cpp", "-J", folder]
     source = PROGRAMS / ("model.c" if language == "c" else "model.F90")
     command = [*compiler, *FLAGS, *macros, source, *objects, "-lm", "-lpthread", "-o", target]
     subprocess.run(command, check=True)

@@ -55,7 +55,16 @@ class Builder:
         if self.language == "c":
             command = ["gcc", *FLAGS, *macros, PROGRAMS / "model.c", *objects, "-lm", "-lpthread"]
         else:
-            command = ["gfortran", "-cpp", *FLAGS, *macros, PROGRAMS / "model.F90", *objects]
+            command = [
+                "gfortran",
+                "-cpp",
+                "-J",
+                self.folder,
+                *FLAGS,
+                *macros,
+                PROGRAMS / "model.F90",
+                *objects,
+            ]
             command.append("-lpthread")
         run(*command, *extra, "-o", target)
         return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from ctypes import CDLL, c_char_p, c_uint, c_uint64
@@ -90,6 +91,8 @@ def library(program, tmp_path_factory):
     if program.language != "c":
         pytest.skip("the library is the same for both programs")
     folder = tmp_path_factory.mktemp("library")
+    # read when the process ends, long after any fixture is undone
+    os.environ["ADJOURN_TREE"] = str(folder / "tree")
     source = folder / "size.c"
     source.write_text(
         "#include <stdint.h>\nstatic __thread uint64_t held;\n"
