@@ -78,6 +78,10 @@ class Problem(Protocol):
         The arrays that make [start, stop) reversible, just after it was recorded. Recordings
         may then be moved out and, written back through the same call, be reversed later: for a
         step not held, the call claims room.
+    ``menu`` and ``choose(option)``
+        The number of ways to record a step (more bytes and less time, or the other way), and
+        the call that makes one of them, from 0, the way of the ``record``, ``tape`` and
+        ``reverse`` calls that follow. ``begin`` goes back to 0. Needs ``tape()``.
     ``clock(step) -> Mapping[str, float]``
         Scalars kept with a snapshot (time, step size, counters).
     ``loaded(step, clock)``

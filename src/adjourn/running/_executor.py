@@ -84,6 +84,8 @@ class Executor:
         self.seconds = dict.fromkeys(self.steps, 0.0)
         self.waits = [0.0] * len(tiers)  # wall seconds in each tier's copies
         self._next_update = 0.0
+        self._option = 0
+        self._options: list[int] = []  # of the recordings in the arena, in their order
         self._play: dict[type, Callable[[Any], None]] = {
             Advance: self._advance,
             Record: self._record if tapes is None else self._record_out,
@@ -151,7 +153,21 @@ class Executor:
         self._forward(self._problem.advance, "advance", action.start, action.stop)
 
     def _record(self, action: Record) -> None:
+        if action.option != self._option:
+            self._choose(action.option)
         self._forward(self._problem.record, "record", action.start, action.stop)
+
+    def _choose(self, option: int) -> None:
+        """Tell the problem which of its ways to record comes next."""
+        choose: Callable[[int], None] | None = getattr(self._problem, "choose", None)
+        if choose is None:
+            raise LawBroken(
+                "menu",
+                f"the plan records with option {option}, and {type(self._problem).__name__} has "
+                "no choose(option). Give it one, or state one recording in the costs.",
+            )
+        choose(option)
+        self._option = option
 
     def _forward(self, verb: Callable[..., int], name: str, start: int, stop: int) -> None:
         began = perf_counter()
@@ -178,7 +194,10 @@ class Executor:
     def _record_out(self, action: Record) -> None:
         """Record step by step, moving each recording into the arena."""
         problem, tapes = self._problem, self._tapes
+        if action.option != self._option:
+            self._choose(action.option)
         for step in range(action.start, action.stop):
+            self._options.append(action.option)
             self._forward(problem.record, "record", step, step + 1)
             began = perf_counter()
             tapes.push_tape(problem.tape(step, step + 1))  # type: ignore[union-attr,attr-defined]
@@ -188,6 +207,9 @@ class Executor:
         """Move each recording back and reverse it, from the top."""
         problem, tapes = self._problem, self._tapes
         for step in range(action.stop - 1, action.start - 1, -1):
+            option = self._options.pop()
+            if option != self._option:
+                self._choose(option)
             began = perf_counter()
             tapes.pop_tape(problem.tape(step, step + 1))  # type: ignore[union-attr,attr-defined]
             self.seconds["reverse"] += perf_counter() - began

@@ -150,6 +150,8 @@ class _Stopwatch:
         self.reserve: Callable[[int], None] | None = getattr(problem, "reserve", None)
         self.frame = window() if window is not None else None
         self.held = 1
+        self.option = 0
+        self.slow = False  # a step takes so long that each verb is run once only
         if self.frame is not None:
             most = _RECORDED_BYTES // max(self.frame.step_bytes, 1)
             self.held = max(1, min(8, most, problem.steps, self.frame.max_steps or 8))
@@ -157,30 +159,35 @@ class _Stopwatch:
     def costs(self) -> Costs:
         problem = self.problem
         reads = problem.reads
-        if self.reserve is not None and reads != "nothing":
-            self.reserve(self.held)
+        self._reserve(1)
         problem.begin()
         snapshot = sum(a.nbytes for a in problem.state(0))
-        self._warm_up()
-        advance = self._advance()
+        advance = self._first_advance()
+        if not self.slow:
+            self._warm_up()
+            advance = self._advance()
         self.shown.update("measuring the reverse")
-        record, reverse, left, tape_copy = self._record_and_reverse()
+        recordings: list[Recording] = []
+        reverse = tape_copy = 0.0
+        for option in range(getattr(problem, "menu", 1) if reads != "nothing" else 1):
+            self._choose(option)
+            record, back, left, copy = self._record_and_reverse()
+            transient = self.frame.transient_bytes if self.frame is not None else 0
+            peak = left if hasattr(problem, "tape") else left + transient
+            recordings.append(Recording(max(record + back, advance), left, peak))
+            if not option:
+                reverse, tape_copy = back, copy
+        self._choose(0)
         write, read = self._copies()
         problem.begin()
-        recordings: tuple[Recording, ...] = ()
         frame, standing = self.frame, 0
-        if reads != "nothing":
-            seconds = max(record + reverse, advance)
-            transient = frame.transient_bytes if frame is not None else 0
-            recordings = (Recording(seconds, left, left + transient),)
-            if frame is not None and hasattr(problem, "tape"):
-                standing = frame.nbytes(1)
-                recordings = (Recording(seconds, left),)
-            elif frame is not None:  # one buffer of its own: the window is what it takes
-                frame = replace(frame, survives_advance=False)
+        if frame is not None and hasattr(problem, "tape"):
+            standing = frame.nbytes(1)
+        elif frame is not None:  # one buffer of its own: the window is what it takes
+            frame = replace(frame, survives_advance=False)
         return Costs(
             advance=advance,
-            recordings=recordings,
+            recordings=recordings if reads != "nothing" else (),
             snapshot=snapshot,
             write=write,
             read=read,
@@ -191,14 +198,36 @@ class _Stopwatch:
             standing=standing,
         )
 
+    def _reserve(self, steps: int) -> None:
+        if self.reserve is not None and self.problem.reads != "nothing":
+            self.reserve(steps)
+
+    def _choose(self, option: int) -> None:
+        choose = getattr(self.problem, "choose", None)
+        if choose is not None:
+            self._begin_again()
+            self.option = option
+            choose(option)
+
+    def _first_advance(self) -> float:
+        """Return the seconds of the very first step, and settle how much the others may take."""
+        steps = self.problem.steps
+        began = process_time(), perf_counter()
+        self._run(self.problem.advance, "advance", 1)
+        cpu, wall = process_time() - began[0], perf_counter() - began[1]
+        limit = max(_LEAST_SECONDS, _SHARE * steps * wall)
+        self.slow = 10 * wall > limit
+        if wall:
+            self.held = max(1, min(self.held, int(limit / (10 * wall))))
+        if self.held > 1:
+            self._reserve(self.held)
+        self._begin_again()
+        return cpu
+
     def _warm_up(self) -> None:
-        """Run everything once: first calls compile, allocate and fault pages in."""
-        problem = self.problem
-        self._run(problem.advance, "advance", 1)
-        problem.begin()
-        self.at = 0
-        if problem.reads != "nothing":
-            self._run(problem.record, "record", min(self.held, problem.steps))
+        """Record and reverse once: first calls compile, allocate and fault pages in."""
+        if self.problem.reads != "nothing":
+            self._run(self.problem.record, "record", min(self.held, self.problem.steps))
             self._reverse(self.held)
         self._begin_again()
 
@@ -256,6 +285,8 @@ class _Stopwatch:
                 recorded.append(0.0)
             if self.problem.reads == "nothing" or len(recorded) == 1:
                 self._begin_again()
+            if self.slow:
+                break
         return median(recorded), median(reversed_), left, median(copies) if copies else 0.0
 
     def _copies(self) -> tuple[float, float]:
@@ -288,6 +319,8 @@ class _Stopwatch:
     def _begin_again(self) -> None:
         self.problem.begin()
         self.at = 0
+        if self.option:
+            self.problem.choose(self.option)  # type: ignore[attr-defined]
 
 
 def _copy_seconds(arrays: Sequence[Array]) -> tuple[float, float]:
