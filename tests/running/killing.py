@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,10 @@ def in_child(work, seconds=None):
 
     With ``seconds`` it is killed after that time.
     """
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # JAX, loaded by other tests, warns of forks; the child never comes near it.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        pid = os.fork()
     if pid == 0:
         code = 70
         try:
