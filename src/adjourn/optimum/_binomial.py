@@ -66,6 +66,8 @@ def repetitions(steps: int, slots: int) -> int:
     """
     if steps <= 1:
         return 0
+    if slots < 1:
+        raise ValueError(f"slots={slots}: {steps} steps need one snapshot or more. Pass slots=1.")
     high = 1
     while comb(slots + high, high) < steps:
         high *= 2
