@@ -26,24 +26,40 @@ class Stat:
     seed: int = 0
 
     def add(self, value: int) -> None:
-        if self.count >= 16 and value > self.most:
+        """Take a sample."""
+        self.count += 1
+        kept = self.kept
+        if len(kept) < _SAMPLES:
+            kept.append(value)
+            if len(kept) == _SAMPLES:
+                self.total = self._sum()
+            return
+        if value > self.most:
             value = self.middle
         self.total += value
-        self.count = count = self.count + 1
-        if len(self.kept) < _SAMPLES:
-            self.kept.append(value)
-        else:
-            self.seed = (self.seed * 6364136223846793005 + 1442695040888963407) & _MASK
-            at = (self.seed >> 33) % count
-            if at < _SAMPLES:
-                self.kept[at] = value
-        if not count & (count - 1) or not count & 255:
-            ordered = sorted(self.kept)
-            self.middle = ordered[len(ordered) // 2]
-            self.most = 8 * ordered[3 * len(ordered) // 4] + 20_000
+        self.seed = (self.seed * 6364136223846793005 + 1442695040888963407) & _MASK
+        at = (self.seed >> 33) % self.count
+        if at < _SAMPLES:
+            kept[at] = value
+        if not self.count & 255:
+            self._look()
+
+    def _look(self) -> None:
+        ordered = sorted(self.kept)
+        self.middle = ordered[len(ordered) // 2]
+        self.most = 8 * ordered[3 * len(ordered) // 4] + 20_000
+
+    def _sum(self) -> int:
+        """Return the sum of the first samples, which are all kept."""
+        self._look()
+        return sum(self.middle if value > self.most else value for value in self.kept)
 
     def typical(self, overhead: int) -> float:
-        return max(0.0, self.total / self.count - overhead) * 1e-9 if self.count else 0.0
+        """Return the mean in seconds, ``overhead`` nanoseconds taken off."""
+        if not self.count:
+            return 0.0
+        total = self.total if len(self.kept) == _SAMPLES else self._sum()
+        return max(0.0, total / self.count - overhead) * 1e-9
 
     @property
     def spread(self) -> float:

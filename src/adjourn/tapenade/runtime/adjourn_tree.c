@@ -59,21 +59,35 @@ int64_t *adj_find(adj_table *table, uint64_t hash, int (*same)(void *, int64_t),
     return &table->values[at];
 }
 
-/* The mean of all samples, and some of them, drawn evenly, for the spread. A sample far above the
- * others (the program was interrupted) counts as a middling one. */
+static void look(adj_stat *stat) {
+    stat->middle = (int64_t)adj_quantile(stat, 0.5);
+    stat->most = 8 * (int64_t)adj_quantile(stat, 0.75) + 20000;
+}
+
+/* The sum of the first samples, which are all kept; one far above the others (the program was
+ * interrupted) counts as a middling one. */
+static int64_t sum_kept(adj_stat *stat) {
+    int64_t sum = 0;
+    look(stat);
+    for (int i = 0; i < stat->used; i++)
+        sum += stat->kept[i] > stat->most ? stat->middle : stat->kept[i];
+    return sum;
+}
+
+/* The mean of all samples, and some of them, drawn evenly, for the spread. */
 void adj_stat_add(adj_stat *stat, int64_t value) {
-    if (stat->count >= 16 && value > stat->most) value = stat->middle;
-    stat->sum += value;
     stat->count++;
-    stat->seed = stat->seed * 6364136223846793005u + 1442695040888963407u;
-    int64_t at = stat->used < ADJ_SAMPLES
-                     ? stat->used++
-                     : (int64_t)((stat->seed >> 33) % (uint64_t)stat->count);
-    if (at < ADJ_SAMPLES) stat->kept[at] = value;
-    if (!(stat->count & (stat->count - 1)) || !(stat->count & 255)) {
-        stat->middle = (int64_t)adj_quantile(stat, 0.5);
-        stat->most = 8 * (int64_t)adj_quantile(stat, 0.75) + 20000;
+    if (stat->used < ADJ_SAMPLES) {
+        stat->kept[stat->used++] = value;
+        if (stat->used == ADJ_SAMPLES) stat->sum = sum_kept(stat);
+        return;
     }
+    if (value > stat->most) value = stat->middle;
+    stat->sum += value;
+    stat->seed = stat->seed * 6364136223846793005u + 1442695040888963407u;
+    int64_t at = (int64_t)((stat->seed >> 33) % (uint64_t)stat->count);
+    if (at < ADJ_SAMPLES) stat->kept[at] = value;
+    if (!(stat->count & 255)) look(stat);
 }
 
 static int rising(const void *a, const void *b) {
@@ -93,7 +107,9 @@ double adj_quantile(const adj_stat *stat, double part) {
 
 double adj_typical(const adj_stat *stat, int64_t overhead) {
     if (!stat->used) return 0;
-    double value = (double)stat->sum / (double)stat->count - (double)overhead;
+    adj_stat whole = *stat;
+    if (whole.used < ADJ_SAMPLES) whole.sum = sum_kept(&whole);
+    double value = (double)whole.sum / (double)whole.count - (double)overhead;
     return value > 0 ? value * 1e-9 : 0;
 }
 
