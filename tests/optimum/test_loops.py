@@ -70,3 +70,10 @@ def test_a_common_unit_changes_nothing():
     scaled = (5, [(4.0, 14, 21), (3.0, 28, 28)], 14, 0.5, 0.5, 1.0, 146)
     options = [(t, 7 * left, 7 * peak) for t, left, peak in loop_options(*case)]
     assert loop_options(*scaled) == options
+
+
+def test_an_option_that_leaves_less_at_a_higher_peak_is_kept():
+    """A loop's options include those that leave less and need more meanwhile."""
+    found = loop_options(1, [(5, 1, 5), (1, 2, 2)], 2, 1, 0, 1, 10)
+    assert (1.0, 2, 2) in found
+    assert (5.0, 1, 5) in found

@@ -230,19 +230,19 @@ def loop_table(
     """
     check_costs(steps, menu, snapshot, write, read, advance, budget)
     unit = common_unit(menu, snapshot)
-    units = min(budget, _enough(steps, menu, budget)) // unit
+    units = min(budget, _enough(steps, menu, snapshot, budget)) // unit
     rows = menu_rows([(t, left // unit, peak // unit) for t, left, peak in menu], units)
     rates = Rates(snapshot // unit, float(write), float(read), float(advance))
     return make_loop(make_table(steps, rows, rates, units), unit)
 
 
-def _enough(steps: int, menu: Sequence[Option], budget: int) -> int:
-    """Return a size beyond which nothing gets faster: all recorded by a fastest option."""
+def _enough(steps: int, menu: Sequence[Option], snapshot: int, budget: int) -> int:
+    """Return a size beyond which nothing gets faster, however little is left at the end."""
     fitting = [option for option in menu if option[2] <= budget]
     if not fitting or not steps:
         return budget
-    least = min(option[0] for option in fitting)
-    return min((steps - 1) * left + peak for t, left, peak in fitting if t == least)
+    most = max(left for _, left, _ in fitting)
+    return snapshot + (steps - 1) * most + max(peak for _, _, peak in fitting)
 
 
 def make_loop(inner: StepTable, unit: int) -> LoopTable:
