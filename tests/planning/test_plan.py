@@ -111,7 +111,7 @@ def test_the_refusal_names_the_least_budget():
         plan(2000, RING, "1 MiB")
     assert caught.value.least == 2 * MIB
     assert str(caught.value) == (
-        "budget='1 MiB' (1.0 MiB) holds 1 snapshots of 1.0 MiB; reversing 2000 steps needs 2.0 "
+        "budget='1 MiB' (1.0 MiB) holds 1 snapshot of 1.0 MiB; reversing 2000 steps needs 2.0 "
         "MiB for one snapshot and one recorded step. Pass budget=2097152 (bytes) or more."
     )
     assert isinstance(caught.value, ValueError)

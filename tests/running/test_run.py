@@ -273,3 +273,67 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     for budget in ("12 MiB", "48 MiB"):
         allowed = int(budget.split()[0]) * 2**20
         assert resident(budget) <= bare + allowed + max(16 * 2**20, 0.12 * (bare + allowed))
+
+
+class Copies(Reaction):
+    """Hands out a copy of its state."""
+
+    def state(self, step):
+        return [self.u.copy()]
+
+
+class Empty(Reaction):
+    """Hands out nothing."""
+
+    def state(self, step):
+        return []
+
+
+class Bare(Reaction):
+    """Hands out the array itself."""
+
+    def state(self, step):
+        return self.u
+
+
+class Objects(Reaction):
+    """Hands out Python objects."""
+
+    def state(self, step):
+        return [self.u.astype(object)]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Copies, "is a copy"),
+        (Empty, "is empty"),
+        (Bare, "no sequence of arrays"),
+        (Objects, "no NumPy array of numbers"),
+    ],
+)
+def test_a_state_that_a_load_cannot_write_is_refused(make, words):
+    """A state that is a copy, empty or no arrays is refused before it makes a wrong gradient."""
+    with pytest.raises(LawBroken, match=words) as caught:
+        run(make(), budget="2 KiB")
+    assert caught.value.law == "state"
+
+
+class FailsAtOnce(Reaction):
+    """Raises in its first reverse."""
+
+    def reverse(self, start, stop):
+        raise ArithmeticError("boom")
+
+
+def test_a_problem_that_raises_while_it_is_measured_is_named():
+    """An exception while measuring is a ProblemFailed with its cause."""
+    with pytest.raises(ProblemFailed, match="FailsAtOnce raised ArithmeticError while it was meas"):
+        measure(FailsAtOnce())
+
+
+@pytest.mark.parametrize("effort", [0, -1, float("nan"), None, "x", True])
+def test_an_effort_must_be_a_time(effort):
+    """Nonsense for ``effort`` is refused."""
+    with pytest.raises(BadValue, match="is no time"):
+        measure(Reaction(), effort=effort)

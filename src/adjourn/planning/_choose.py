@@ -16,6 +16,7 @@ from ._plan import Candidate, Plan
 
 __all__ = ["candidate_fits", "least_budget", "plan", "plan_schedule"]
 
+MOST_STEPS = 10**7  # planning stays within seconds and 200 MB up to here
 _PLAYED = 400_000  # actions the checker plays as a matter of course, about half a second
 
 
@@ -31,7 +32,7 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
     Parameters
     ----------
     steps : int
-        Number of steps, 1 or more.
+        Number of steps, 1 to 10^7.
     costs : Costs
         Seconds and bytes of a step, measured or stated.
     budget : int or str
@@ -52,12 +53,13 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
 
     Examples
     --------
+    >>> from adjourn import Recording
     >>> costs = Costs(advance=1, recordings=[Recording(seconds=2.5, left=1)], snapshot=2)
     >>> made = plan(10, costs, budget=10)
     >>> made.seconds, made.peak_bytes
     (25.0, 10)
     """
-    steps = as_count(steps, "steps")
+    steps = as_count(steps, "steps", most=MOST_STEPS)
     if not isinstance(costs, Costs):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
     allowed = as_bytes(budget)
@@ -209,9 +211,9 @@ def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[st
 
 
 def _too_small(steps: int, costs: Costs, asked: int | str, budget: int, least: int) -> str:
-    snapshots = budget // costs.snapshot if costs.snapshot else 0
+    count = budget // costs.snapshot if costs.snapshot else 0
     return (
-        f"budget={asked!r} ({format_bytes(budget)}) holds {snapshots} snapshots of "
+        f"budget={asked!r} ({format_bytes(budget)}) holds {count} snapshot{'s' * (count != 1)} of "
         f"{format_bytes(costs.snapshot)}; reversing {steps} steps needs {format_bytes(least)} "
         f"for one snapshot and one recorded step. Pass budget={least} (bytes) or more."
     )

@@ -10,7 +10,7 @@ from typing import Any
 from .._sizes import as_bytes, as_count
 from ..errors import BadValue, BudgetTooSmall, WrongType
 from ._candidates import Fit
-from ._choose import candidate_fits, least_budget
+from ._choose import MOST_STEPS, candidate_fits, least_budget
 from ._costs import Costs
 
 __all__ = ["Curve", "CurvePoint", "FamilyCurve", "curve"]
@@ -171,7 +171,7 @@ def curve(
     >>> made.least_budget, made.chosen.seconds < made.points[0].seconds
     (3, True)
     """
-    steps = as_count(steps, "steps")
+    steps = as_count(steps, "steps", most=MOST_STEPS)
     count = as_count(points, "points", least=2, most=10_000)
     if not isinstance(costs, Costs):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")

@@ -113,6 +113,8 @@ class Plan:
         BadValue
             The value was written under another schema, or is no plan.
         """
+        if not isinstance(value, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadValue(f"{value!r} is no plan. Pass what Plan.to_json() wrote.")
         values = dict(value)
         schema = values.pop("schema", None)
         if schema != SCHEMA:
@@ -120,8 +122,14 @@ class Plan:
                 f"the plan has schema {schema!r}, and this version reads {SCHEMA}. Make the plan "
                 "again, or use the version that wrote it."
             )
-        values["schedule"] = schedule_from_json(values["schedule"])
-        values["costs"] = Costs.from_json(values["costs"])
-        values["reasons"] = tuple(values["reasons"])
-        values["candidates"] = tuple(Candidate(*c) for c in values["candidates"])
-        return cls(**values)
+        try:
+            values["schedule"] = schedule_from_json(values["schedule"])
+            values["costs"] = Costs.from_json(values["costs"])
+            values["reasons"] = tuple(values["reasons"])
+            values["candidates"] = tuple(Candidate(*c) for c in values["candidates"])
+            return cls(**values)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise BadValue(
+                f"the plan is damaged ({type(error).__name__}: {error}). Pass what "
+                "Plan.to_json() wrote, unchanged."
+            ) from error

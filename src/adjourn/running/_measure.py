@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LawBroken
+from ..errors import AdjournError, BadValue, LawBroken, ProblemFailed
 from ..planning import Costs, Recording
 from ..problem import Array, Problem, Window
 from ..tiers import DiskPool, Encoded, specs_of
 from ..tiers._background import staging_bytes
 from ..tiers._files import PAGE
 from ._progress import Spinner, spinner
-from ._protocol import require_problem
+from ._protocol import live_state, require_problem
 from ._storage import Storage
 
 __all__ = ["measure", "measure_disk"]
@@ -61,12 +61,24 @@ def measure(
         The object lacks a method of the protocol.
     LawBroken
         A call returned something it should not.
+    ProblemFailed
+        The problem raised; its exception is the cause.
     DiskFull
         The disk has no room for one snapshot.
     """
     require_problem(problem)
+    if type(effort) not in (int, float) or not effort > 0:
+        raise BadValue(f"effort={effort!r} is no time. Pass a number of seconds above 0.")
     with spinner("measuring one step", enabled=progress) as shown:
-        costs = _Stopwatch(problem, effort, shown).costs()
+        try:
+            costs = _Stopwatch(problem, effort, shown).costs()
+        except (AdjournError, MemoryError):
+            raise
+        except Exception as error:
+            raise ProblemFailed(
+                f"{type(problem).__name__} raised {type(error).__name__} while it was measured: "
+                f"{error}. Mend the problem and measure again."
+            ) from error
         if disk and costs.snapshot:
             shown.update("measuring the disk")
             costs = measure_disk(problem, costs, None if disk is True else disk)
@@ -161,7 +173,8 @@ class _Stopwatch:
         reads = problem.reads
         self._reserve(1)
         problem.begin()
-        snapshot = sum(a.nbytes for a in problem.state(0))
+        state = live_state(problem, 0) if reads != "nothing" else problem.state(0)
+        snapshot = sum(a.nbytes for a in state)
         advance = self._first_advance()
         if not self.slow:
             self._warm_up()

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from ..errors import BadValue, WrongType
+from collections.abc import Sequence
+from typing import Any, cast
 
-__all__ = ["require_problem"]
+import numpy as np
+
+from ..errors import BadValue, LawBroken, WrongType
+from ..problem import Array, Problem
+
+__all__ = ["live_state", "require_problem"]
 
 _METHODS = ("begin", "state", "advance", "record", "turn", "reverse")
 
@@ -36,3 +42,36 @@ def require_problem(problem: object, *, known_steps: bool = True) -> None:
         raise BadValue(f"{kind}.steps is {steps}. A gradient needs 1 step or more.")
     if reads not in ("nothing", "state", "tape"):
         raise BadValue(f'{kind}.reads is {reads!r}. Make it "nothing", "state" or "tape".')
+
+
+def live_state(problem: Problem, step: int) -> Sequence[Array]:
+    """Return ``problem.state(step)`` after checking that a load could restart the model from it.
+
+    Raises
+    ------
+    LawBroken
+        It is no sequence of writeable NumPy arrays of plain numbers, is empty, or is a copy: what
+        a load writes would then be lost, and the gradient wrong.
+    """
+    name = f"{type(problem).__name__}.state({step})"
+    arrays = cast("object", problem.state(step))
+    if isinstance(arrays, np.ndarray) or not isinstance(arrays, Sequence):
+        raise LawBroken("state", f"{name} is no sequence of arrays. Return a list of views.")
+    seen = cast("Sequence[object]", arrays)
+    if not seen:
+        raise LawBroken("state", f"{name} is empty. Return what restarts the model.")
+    again = cast("Sequence[Any]", problem.state(step))
+    for number, (one, other) in enumerate(zip(seen, again, strict=True)):
+        which = f"array {number} of {name}"
+        array = cast("Array", one)
+        if not isinstance(one, np.ndarray) or array.dtype.hasobject:
+            raise LawBroken("state", f"{which} is no NumPy array of numbers. Return such views.")
+        if not array.flags.writeable:
+            raise LawBroken("state", f"{which} is read-only. Return a view that can be written.")
+        if array.size and not np.shares_memory(array, other):
+            raise LawBroken(
+                "state",
+                f"{which} is a copy: what a load writes into it would be lost. Return a view of "
+                "the array that the model steps.",
+            )
+    return cast("Sequence[Array]", seen)

@@ -80,7 +80,7 @@ def run_until(
         count = _slots(as_bytes(budget or 0), snapshot, frame_bytes)
     else:
         count = as_count(slots, "slots")
-    pool = RamPool()
+    pool = RamPool(grow=True)
     try:
         pool.open(specs, count)
         with spinner("running until the end", enabled=progress) as shown:
@@ -88,7 +88,9 @@ def run_until(
             began = process_time(), perf_counter()
             steps = _play(problem, executor, count, shown)
             cpu, wall = process_time() - began[0], perf_counter() - began[1]
-        return _record(problem, executor, (steps, count), (cpu, wall), (snapshot, frame))
+        return _record(
+            problem, executor, (steps, count), (cpu, wall), (snapshot, pool.nbytes, frame)
+        )
     finally:
         pool.close()
 
@@ -132,10 +134,10 @@ def _record(
     executor: Executor,
     sizes: tuple[int, int],
     times: tuple[float, float],
-    bytes_: tuple[int, Window | None],
+    bytes_: tuple[int, int, Window | None],
 ) -> RunRecord:
     steps, slots = sizes
-    snapshot, frame = bytes_
+    snapshot, held, frame = bytes_
     done, seconds = executor.steps, executor.seconds
     advance = seconds["advance"] / max(done["advance"], 1)
     record = seconds["record"] / max(done["record"], 1)
@@ -163,7 +165,7 @@ def _record(
         plan=made,
         cpu_seconds=times[0],
         wall_seconds=times[1],
-        peak_bytes=slots * snapshot + (frame.nbytes(1) if frame is not None else 0),
+        peak_bytes=held + (frame.nbytes(1) if frame is not None else 0),
         resident_growth=None,
         advances=done["advance"],
         records=done["record"],

@@ -18,9 +18,17 @@ class RamPool:
 
     Memory: ``slots`` states, allocated by `open` and released by `close`. A save or load is one
     copy of each array, whatever its strides.
+
+    Parameters
+    ----------
+    grow : bool
+        Allocate each slot when it is first used instead: for runs of unknown length.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, grow: bool = False) -> None:
+        self._grow = grow
+        self._specs: Sequence[ArraySpec] = ()
+        self._most = 0
         self._slots: list[list[Array]] = []
         self._free: list[int] = []
         self._kept: dict[int, tuple[int, Clock]] = {}
@@ -39,14 +47,18 @@ class RamPool:
     def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Allocate ``slots`` slots for arrays such as ``specs``."""
         self.close()
-        self._slots = [[np.empty(s.shape, s.dtype) for s in specs] for _ in range(slots)]
-        self._free = list(range(slots))[::-1]
-        self._nbytes = slots * state_bytes(specs)
+        self._specs = specs
+        self._most = slots
+        for _ in range(0 if self._grow else slots):
+            self._add()
+        self._free.reverse()
 
     def save(self, step: int, arrays: Sequence[Array], clock: Clock) -> None:
         """Copy the state at ``step`` into a free slot."""
         if step in self._kept:
             raise BadValue(f"snapshot {step} was to be saved, and it is held. Drop it first.")
+        if not self._free and self._grow and len(self._slots) < self._most:
+            self._add()
         if not self._free:
             raise TierFull(
                 f"snapshot {step} was to be saved, and all {len(self._slots)} slots are taken. "
@@ -79,6 +91,11 @@ class RamPool:
         self._free = []
         self._kept = {}
         self._nbytes = 0
+
+    def _add(self) -> None:
+        self._free.append(len(self._slots))
+        self._slots.append([np.empty(s.shape, s.dtype) for s in self._specs])
+        self._nbytes += state_bytes(self._specs)
 
     def _find(self, step: int) -> tuple[int, Clock]:
         try:
