@@ -257,3 +257,12 @@ def test_the_console_script_and_a_closed_pipe():
     assert seen.returncode == 0
     assert seen.stdout.startswith("revolve: 2000 steps")
     assert seen.stderr == ""
+
+
+def test_json_nested_without_end_and_missing_modules_are_met_with_a_message(tmp_path, capsys):
+    """Nonsense files and problems end with exit code 2 and one message."""
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    assert main(["report", str(deep)]) == 2
+    assert main(["resume", str(tmp_path), "--problem", "no_such_module:make"]) == 2
+    assert "no_such_module" in capsys.readouterr().err

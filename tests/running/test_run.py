@@ -337,3 +337,17 @@ def test_an_effort_must_be_a_time(effort):
     """Nonsense for ``effort`` is refused."""
     with pytest.raises(BadValue, match="is no time"):
         measure(Reaction(), effort=effort)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"storage": 3}, "is not a Storage"),
+        ({"directory": 5}, "is no path"),
+        ({"directory": ""}, "is no path"),
+    ],
+)
+def test_bad_places_are_refused(arguments, words):
+    """A storage or directory that is none is refused before anything runs."""
+    with pytest.raises(WrongType, match=words):
+        run(Reaction(), budget="1 MiB", **arguments)

@@ -109,7 +109,10 @@ def _load(where: str) -> Any:
     else:
         if "" not in sys.path:
             sys.path.insert(0, "")
-        loaded = import_module(module)
+        try:
+            loaded = import_module(module)
+        except ModuleNotFoundError as error:
+            raise BadValue(f"--problem={where}: {error}. Pass MODULE:FUNCTION or a path.") from None
     found = getattr(loaded, name, None)
     if not callable(found):
         raise BadValue(f"--problem={where}: {module} has no function {name}.")

@@ -87,7 +87,7 @@ def read_json(path: str) -> dict[str, Any]:
         value = json.loads(text)
     except FileNotFoundError:
         raise BadFile(f"{path} does not exist. Pass the path of a JSON file, or -.") from None
-    except (IsADirectoryError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (IsADirectoryError, ValueError, RecursionError) as error:
         raise BadFile(f"{path} is not a JSON file: {error}. Pass what --json wrote.") from None
     if not isinstance(value, dict):
         raise BadFile(f"{path} does not hold a JSON object. Pass what --json wrote.")

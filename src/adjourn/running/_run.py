@@ -86,6 +86,11 @@ def run(
         Another process runs in the directory.
     """
     require_problem(problem)
+    if storage is not None and not isinstance(storage, Storage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"storage={storage!r} is not a Storage. Pass adjourn.Storage(...).")
+    places = (str, Path, type(None))
+    if not isinstance(directory, places) or directory == "":  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"directory={directory!r} is no path. Pass a directory's path, or None.")
 
     def make(place: str | None = None) -> Plan:
         nonlocal costs
