@@ -34,15 +34,19 @@ try:
     _LIBM = ctypes.CDLL("libm.so.6")
 except OSError:  # not Linux
     _LIBM = None
+_MODES = (ctypes.c_byte * 64)()
+if _LIBM is not None:
+    _LIBM.fegetenv(_MODES)
 
 
 @pytest.fixture(autouse=True)
 def _floating_point_modes() -> Iterator[None]:
-    """Undo what compiled code leaves: Devito's flushes denormal numbers to zero from then on."""
-    if _LIBM is None:
-        yield
-        return
-    environment = (ctypes.c_byte * 64)()
-    _LIBM.fegetenv(environment)
+    """Undo what compiled code leaves: Devito's flushes denormal numbers to zero from then on.
+
+    Before a test too, since fixtures of a wider scope may have run such code.
+    """
+    if _LIBM is not None:
+        _LIBM.fesetenv(_MODES)
     yield
-    _LIBM.fesetenv(environment)
+    if _LIBM is not None:
+        _LIBM.fesetenv(_MODES)
