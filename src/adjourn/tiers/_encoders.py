@@ -120,6 +120,8 @@ class Int16:
         rounding = float(np.finfo(block.dtype).eps) * max(abs(low), abs(high))
         if not np.isfinite(step) or step / 2 + 2 * rounding > tolerance:
             return None
+        if max(abs(low), abs(high)) > float(np.finfo(block.dtype).max) / 4:
+            return None  # a level times the step could round to infinity
         out = bytearray(_SCALE.size + 2 * block.size)
         _SCALE.pack_into(out, 0, low, step)
         levels = np.frombuffer(out, np.uint16, offset=_SCALE.size)
