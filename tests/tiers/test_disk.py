@@ -278,7 +278,7 @@ def test_wrong_arrays_and_clocks_are_refused():
     assert not pool.held()
     pool.close()
     with pytest.raises(BadValue, match="Pass one of them"):
-        DiskPool("/tmp", path="/tmp/x")
+        DiskPool(".", path="pool")
 
 
 def test_without_nameless_files_a_name_is_used_for_a_moment(tmp_path):
