@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from operator import index
 
 from .errors import BadValue, WrongType
 
-__all__ = ["as_bytes", "as_count", "format_bytes", "format_seconds"]
+__all__ = ["as_bytes", "as_count", "format_bytes", "format_seconds", "signed"]
 
 _UNITS = {
     "": 1,
@@ -138,3 +139,14 @@ def format_seconds(seconds: float) -> str:
         return f"{minutes} min {rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min"
+
+
+def signed(value: float, text: Callable[[float], str]) -> str:
+    """Return a change as a text with its sign.
+
+    Examples
+    --------
+    >>> signed(-2048, format_bytes), signed(0.5, format_seconds)
+    ('-2.0 KiB', '+500.00 ms')
+    """
+    return ("+" if value > 0 else "-" if value < 0 else "") + text(abs(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,3 +71,37 @@ def test_every_command_of_the_table_exists(capsys):
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     told = set(re.findall(r"`adjourn (\w+)", text))
     assert offered <= told
+
+
+ROOMS = [
+    "adjourn",
+    *(
+        f"adjourn.{name}"
+        for name in (
+            "calltree",
+            "checkpoint_schedules",
+            "devito",
+            "jax",
+            "models",
+            "mpi",
+            "optimum",
+            "planning",
+            "problem",
+            "reports",
+            "running",
+            "schedules",
+            "tapenade",
+            "testing",
+            "tiers",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_reference_has_every_public_name(room):
+    """Each name of a room's ``__all__`` is in the reference."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   (\w+)$|`(?:[\w.]+\.)?(\w+)`", text, re.M))
+    listed = {name for pair in listed for name in pair}
+    assert not set(import_module(room).__all__) - listed

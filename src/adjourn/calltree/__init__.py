@@ -15,8 +15,9 @@ from ._merge import merge
 from ._place import Curve, curve, place, what_if
 from ._placement import LoopPlan, Placement, Recorded
 from ._recorder import Recorder
-from ._report import compared, curve_text, placement_report
-from ._text import speedscope, tree_text
+from ._report import SiteRow, compared, curve_text, placement_report, site_rows
+from ._shares import Share, shares, speedscope
+from ._text import tree_text
 from ._tree import Call, CallTree, Leaf, Loop, Repeat
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "Recorded",
     "Recorder",
     "Repeat",
+    "Share",
+    "SiteRow",
     "all_joint",
     "all_split",
     "compared",
@@ -46,6 +49,8 @@ __all__ = [
     "placement_report",
     "rank_once",
     "revolve_only",
+    "shares",
+    "site_rows",
     "speedscope",
     "tree_text",
     "what_if",

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import log10
 
-from .._sizes import format_bytes, format_seconds
+from .._sizes import format_bytes, format_seconds, signed
 from ._deltas import deltas
 from ._place import Curve
 from ._placement import Placement
 from ._sites import Key
-from ._tree import Call, CallTree, Leaf, distinct
+from ._tree import Call, CallTree, Leaf, Mode, distinct
 
-__all__ = ["compared", "curve_text", "placement_report", "sites_text"]
+__all__ = [
+    "SiteRow",
+    "compared",
+    "curve_text",
+    "placement_report",
+    "site_rows",
+    "sites_text",
+]
 
 _HIGH, _WIDE = 14, 62
 
@@ -46,11 +54,35 @@ def compared(placement: Placement, others: Sequence[Placement]) -> str:
     return "\n".join(lines)
 
 
-def sites_text(tree: CallTree, placement: Placement) -> str:
-    """Return one line a site: its mode, what switching it alone would change, its bytes.
+@dataclass(frozen=True, slots=True)
+class SiteRow:
+    """One call in one context, for a table.
 
-    ``*`` marks the sites whose bytes are part of the peak.
+    Attributes
+    ----------
+    path : site or str
+        The site, or its path where it has several contexts.
+    mode : {"joint", "split"}
+        Its mode.
+    seconds, peak_bytes : float, int
+        What switching it alone would change; negative is a gain.
+    snapshot, tape : int
+        Bytes of its snapshot, and of what it records itself.
+    holds : bool
+        Whether its bytes are part of the peak.
     """
+
+    path: Key
+    mode: Mode
+    seconds: float
+    peak_bytes: int
+    snapshot: int
+    tape: int
+    holds: bool
+
+
+def site_rows(tree: CallTree, placement: Placement) -> list[SiteRow]:
+    """Return one row a site, those whose switching would gain the most time first."""
     by_context = deltas(
         tree, placement.modes, by="context", loops="rerun" if placement.loops else "record"
     )
@@ -61,20 +93,31 @@ def sites_text(tree: CallTree, placement: Placement) -> str:
             old = sizes.get(str(node.site), (0, 0))
             sizes[str(node.site)] = (max(old[0], node.snapshot), max(old[1], tape))
     holding = {part.path for part in placement.peak_parts}
+    rows: list[SiteRow] = []
+    for key, change in sorted(by_context.items(), key=lambda entry: entry[1].seconds):
+        label = str(key).rsplit("/", maxsplit=1)[-1].partition("#")[0]
+        snapshot, tape = sizes.get(label, (0, 0))
+        held = _holds(key, holding)
+        rows.append(
+            SiteRow(key, change.mode, change.seconds, change.peak_bytes, snapshot, tape, held)
+        )
+    return rows
+
+
+def sites_text(tree: CallTree, placement: Placement) -> str:
+    """Return one line a site: its mode, what switching it alone would change, its bytes.
+
+    ``*`` marks the sites whose bytes are part of the peak.
+    """
     lines = [
         f"  {'site':<26}{'mode':<6}{'if switched':>12}{'peak':>12}{'snapshot':>11}{'tape':>11}"
     ]
-    order = sorted(by_context, key=lambda key: by_context[key].seconds)
-    for key in order:
-        change = by_context[key]
-        label = str(key).rsplit("/", maxsplit=1)[-1].partition("#")[0]
-        snapshot, tape = sizes.get(label, (0, 0))
-        mark = "*" if _holds(key, holding) else " "
-        lines.append(
-            f"{mark:2}{_short(str(key), 25):<26}{change.mode:<6}{_signed_time(change.seconds):>12}"
-            f"{_signed_bytes(change.peak_bytes):>12}{format_bytes(snapshot):>11}"
-            f"{format_bytes(tape):>11}"
-        )
+    lines += [
+        f"{'*' if row.holds else ' ':2}{_short(str(row.path), 25):<26}{row.mode:<6}"
+        f"{signed(row.seconds, format_seconds):>12}{signed(row.peak_bytes, format_bytes):>12}"
+        f"{format_bytes(row.snapshot):>11}{format_bytes(row.tape):>11}"
+        for row in site_rows(tree, placement)
+    ]
     return "\n".join(lines)
 
 
@@ -85,14 +128,6 @@ def _holds(key: Key, holding: set[str]) -> bool:
 
 def _short(text: str, width: int) -> str:
     return text if len(text) <= width else "~" + text[-(width - 1) :]
-
-
-def _signed_time(seconds: float) -> str:
-    return ("+" if seconds > 0 else "-" if seconds < 0 else "") + format_seconds(abs(seconds))
-
-
-def _signed_bytes(nbytes: int) -> str:
-    return ("+" if nbytes > 0 else "-" if nbytes < 0 else "") + format_bytes(abs(nbytes))
 
 
 def curve_text(curve: Curve, marks: Sequence[Placement] = ()) -> str:

@@ -44,6 +44,7 @@ def add_parser(subparsers: Commands) -> None:
     )
     parser.add_argument("--speedscope", metavar="FILE", help="write a profile for speedscope.app")
     parser.add_argument("--output", metavar="FILE", help="write the placement as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page with pictures")
     parser.add_argument("--show-tree", action="store_true", help="print the tree itself")
     add_loops(parser)
     add_json(parser)
@@ -146,10 +147,16 @@ def _run(arguments: argparse.Namespace) -> int:
         write_text(arguments.output, json.dumps(placement.to_json(), indent=2))
     if arguments.json:
         print_json(placement.to_json())
+    if arguments.json and not arguments.html:
         return 0
     others = []
     if arguments.budget is not None and arguments.what_if is None:
         others = [method(tree, arguments.budget) for method in BASELINES.values()]
-    whole = curve(tree) if arguments.curve else None
-    print(placement_report(tree, placement, others, whole), end="")
+    whole = curve(tree) if arguments.curve or arguments.html else None
+    if arguments.html:
+        from ..reports import tree_page  # noqa: PLC0415
+
+        write_text(arguments.html, tree_page(tree, placement, others, whole))
+    if not arguments.json:
+        print(placement_report(tree, placement, others, whole if arguments.curve else None), end="")
     return 0 if placement.fits else 1

@@ -9,6 +9,7 @@ from ._record_text import record_text
 from ._report import Report
 from ._schedule_svg import schedule_svg
 from ._schedule_text import schedule_text
+from ._tree_page import tree_page
 
 __all__ = [
     "Field",
@@ -22,4 +23,5 @@ __all__ = [
     "record_text",
     "schedule_svg",
     "schedule_text",
+    "tree_page",
 ]

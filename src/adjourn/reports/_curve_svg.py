@@ -62,14 +62,10 @@ def draw_curve(curve: Curve, width: int, marks: Sequence[Mark] = ()) -> Canvas:
     canvas.across(frame, byte_ticks(low, high, 5 if narrow else 9), "budget: bytes held at most")
     ticks = nice_ticks(1.0, ceiling, 6)
     canvas.up(frame, [(t, f"{t:g}x") for t in ticks], "time, over that with all stored")
-    inside = f'x="{number(frame.left)}" y="{number(frame.top)}"'
-    canvas.parts.append(
-        f'<clipPath id="aj-clip{width}"><rect {inside} width="{number(frame.right - frame.left)}" '
-        f'height="{number(frame.bottom - frame.top)}"/></clipPath>'
-    )
+    clip = canvas.clip(frame)
     for (style, _), family in zip(styles, curve.families, strict=True):
-        canvas.path(_polyline(frame, family.points, whole), style, f"aj-clip{width}")
-    canvas.path(_polyline(frame, curve.points, whole), "aj-best", f"aj-clip{width}")
+        canvas.path(_polyline(frame, family.points, whole), style, clip)
+    canvas.path(_polyline(frame, curve.points, whole), "aj-best", clip)
     for point in curve.points:
         if point.seconds / whole <= ceiling:
             canvas.dot(frame.x(point.budget), frame.y(point.seconds / whole), 2.2, "aj-dot")

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, metadata
 
 from ._curve_svg import Mark, draw_curve
 from ._field import draw_field
+from ._html import (
+    WIDE,
+    bullets,
+    cards_of,
+    definitions,
+    figure,
+    page,
+    section,
+    sentence,
+    table,
+)
 from ._plan_text import facts, optimality
 from ._record_text import compared, record_title, remarks
 from ._report import Report
 from ._schedule_svg import draw_memory, draw_schedule
-from ._style import PAGE
-from ._svg import Canvas
 from ._trace import trace
 from ._words import count, ratio, size, span
 
 __all__ = ["html_page"]
-
-_WIDE, _NARROW = 1000, 400
 
 _WORDS = (
     ("forward step", "the model run one step further, leaving nothing behind"),
@@ -50,26 +56,16 @@ def html_page(report: Report) -> str:
     sections = [
         _head(report, title),
         _cards(report),
-        _section("Predicted and measured", _comparison(report)),
-        _section("Why this plan", _why(report)),
-        _section("What the plan does, step by step", _pictures(report)),
-        _section("What another budget would buy", _curve(report)),
-        _section("The model and its gradient", _fields(report)),
-        _section("The words", _definitions(_WORDS)),
-        _section("About this run", _definitions(report.about)),
-        _section("Read on", _read_on()),
+        section("Predicted and measured", _comparison(report)),
+        section("Why this plan", _why(report)),
+        section("What the plan does, step by step", _pictures(report)),
+        section("What another budget would buy", _curve(report)),
+        section("The model and its gradient", _fields(report)),
+        section("The words", definitions(_WORDS)),
+        section("About this run", definitions(report.about)),
+        section("Read on", _read_on()),
     ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title><style>{PAGE}</style></head>"
-        f"<body><main>{''.join(sections)}</main></body></html>\n"
-    )
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{body}</section>" if body else ""
+    return page(title, sections)
 
 
 def _head(report: Report, title: str) -> str:
@@ -104,25 +100,20 @@ def _cards(report: Report) -> str:
         cards.append(
             ("against the whole history stored", f"{times}x time", f"{less:.1f} times less memory")
         )
-    items = "".join(
-        f'<div class="card"><span>{escape(name)}</span><b>{escape(figure)}</b>'
-        f"<span>{escape(more)}</span></div>"
-        for name, figure, more in cards
-    )
-    return f'<div class="cards">{items}</div>'
+    return cards_of(cards)
 
 
 def _comparison(report: Report) -> str:
     rows = [tuple(cell.strip() for cell in row) for row in compared(report.record)]
     head = ("", "predicted", "measured", "measured / predicted")
-    return _table(head, rows) + _list(remarks(report.record))
+    return table(head, rows) + bullets(remarks(report.record))
 
 
 def _why(report: Report) -> str:
     plan = report.record.plan
-    body = _list(plan.reasons)
-    body += f"<p>Is it optimal? {escape(_sentence(optimality(plan)))}</p>"
-    body += _definitions([f for f in facts(plan) if f[0] in ("schedule", "steps", "snapshots",
+    body = bullets(plan.reasons)
+    body += f"<p>Is it optimal? {escape(sentence(optimality(plan)))}</p>"
+    body += definitions([f for f in facts(plan) if f[0] in ("schedule", "steps", "snapshots",
                                                              "checked")])  # fmt: skip
     if len(plan.candidates) > 1:
         fastest = plan.candidates[0].seconds
@@ -131,23 +122,23 @@ def _why(report: Report) -> str:
             for c in plan.candidates
         ]
         body += "<p>What was compared, by predicted time:</p>"
-        body += _table(("schedule", "time", "ratio", "peak"), rows)
+        body += table(("schedule", "time", "ratio", "peak"), rows)
     return body
 
 
 def _pictures(report: Report) -> str:
     record, plan = report.record, report.record.plan
-    made = trace(plan.schedule, plan.costs, plan.peak_bytes, columns=_WIDE - 80, rows=290)
+    made = trace(plan.schedule, plan.costs, plan.peak_bytes, columns=WIDE - 80, rows=290)
     if made is None:
         return "<p>The schedule has more than two million actions: too many to draw.</p>"
-    first = _figure(
+    first = figure(
         lambda width: draw_schedule(made, width),
         "Each line is the model moving through its steps while time goes to the right. Blue rises "
         "as the model runs forward, orange where it also records, green falls as steps are "
         "reversed. A grey line is a snapshot, kept from where it begins to where it ends. Where "
         "blue starts in the middle, the model was restarted from a snapshot.",
     )
-    second = _figure(
+    second = figure(
         lambda width: draw_memory(made, width, plan.budget, plan.peak_bytes,
                                   record.peak_bytes),
         "The memory that the plan holds at each moment, on the same time axis. It must stay under "
@@ -174,7 +165,7 @@ def _curve(report: Report) -> str:
         f"{size(knee.budget)} ({ratio(knee.seconds, whole)} times): less memory than that costs "
         "much time, more saves little."
     )
-    return _figure(lambda width: draw_curve(curve, width, marks), caption)
+    return figure(lambda width: draw_curve(curve, width, marks), caption)
 
 
 def _fields(report: Report) -> str:
@@ -190,11 +181,11 @@ def _read_on() -> str:
     """Return where the documentation says more: links, where the package knows its address."""
     base = _documentation()
     items: list[str] = []
-    for page, words in _PAGES:
+    for file, words in _PAGES:
         name = escape(words)
         if base:
-            name = f'<a href="{escape(base.rstrip("/"))}/{page}.html">{name}</a>'
-        items.append(f"<li>{name} <code>docs/{page}.md</code></li>")
+            name = f'<a href="{escape(base.rstrip("/"))}/{file}.html">{name}</a>'
+        items.append(f"<li>{name} <code>docs/{file}.md</code></li>")
     return f"<ul>{''.join(items)}</ul>"
 
 
@@ -205,35 +196,3 @@ def _documentation() -> str:
         return ""
     found = [url.partition(",")[2].strip() for url in urls if url.startswith("Documentation,")]
     return found[0] if found else ""
-
-
-def _figure(draw: Callable[[int], Canvas], caption: str) -> str:
-    wide, narrow = draw(_WIDE).render(), draw(_NARROW).render()
-    return (
-        f'<figure><div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
-    )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f'<div class="scroll"><table><tr>{top}</tr>{body}</table></div>'
-
-
-def _list(items: Iterable[str]) -> str:
-    inside = "".join(f"<li>{escape(_sentence(item))}</li>" for item in items)
-    return f"<ul>{inside}</ul>" if inside else ""
-
-
-def _definitions(pairs: Iterable[tuple[str, str]]) -> str:
-    inside = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in pairs)
-    return f"<dl>{inside}</dl>" if inside else ""
-
-
-def _sentence(words: str) -> str:
-    """Return words as a sentence; a number or a name at the front stays as it is."""
-    ended = words if words.endswith((".", "?", "!")) else words + "."
-    return ended[0].upper() + ended[1:] if not words[0].isupper() else ended

@@ -34,6 +34,8 @@ COLOURS = (
     ".aj-budget{stroke:var(--budget);stroke-dasharray:7 4;stroke-width:1.8;fill:none}"
     ".aj-fill-snap{fill:var(--hold)}.aj-fill-rec{fill:var(--record)}"
     ".aj-fill-stand{fill:var(--f1);opacity:.45}"
+    ".aj-fill-joint{fill:var(--f1);opacity:.7}.aj-fill-own{fill:var(--reverse);opacity:.6}"
+    ".aj-fill-loop{fill:var(--f0);opacity:.55}"
     ".aj-best{stroke:var(--ink);stroke-width:2.4;fill:none}"
     ".aj-dot{fill:var(--ink)}.aj-ring{fill:var(--paper);stroke:var(--budget);stroke-width:2.2}"
     ".aj-you{fill:var(--budget)}.aj-peer{fill:var(--f0)}.aj-peer2{fill:var(--f3)}"
@@ -84,6 +86,8 @@ code{font:.9em ui-monospace,Menlo,Consolas,monospace;background:var(--card);padd
  table{font-size:.84rem}th,td{padding:.28rem .4rem}
  .cards{grid-template-columns:1fr 1fr}.card b{font-size:1.15rem}
  dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}}
+pre{overflow-x:auto;font:.88rem/1.45 ui-monospace,Menlo,Consolas,monospace;
+ background:var(--card);padding:.8rem 1rem;border-radius:8px}
 @media print{.narrow{display:none}}
 """
 )

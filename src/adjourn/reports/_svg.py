@@ -75,6 +75,16 @@ class Canvas:
             clipped = f' clip-path="url(#{clip})"' if clip else ""
             self.parts.append(f'<path class="{style}" d="{data}"{clipped}/>')
 
+    def clip(self, frame: Frame) -> str:
+        """Return the name of a clip path that keeps to the inside of a frame."""
+        name = f"aj-clip{self.width}"
+        self.parts.append(
+            f'<clipPath id="{name}"><rect x="{number(frame.left)}" y="{number(frame.top)}" '
+            f'width="{number(frame.right - frame.left)}" '
+            f'height="{number(frame.bottom - frame.top)}"/></clipPath>'
+        )
+        return name
+
     def dot(self, x: float, y: float, radius: float, style: str) -> None:
         """Draw a disc of the class ``style``."""
         self.parts.append(
