@@ -9,16 +9,18 @@ from ._baselines import (
     rank_once,
     revolve_only,
 )
+from ._curve import Curve, curve
 from ._deltas import Delta, deltas
 from ._made import Holding
 from ._merge import merge
-from ._place import Curve, curve, place, what_if
+from ._place import place
 from ._placement import LoopPlan, Placement, Recorded
 from ._recorder import Recorder
 from ._report import SiteRow, compared, curve_text, placement_report, site_rows
 from ._shares import Share, shares, speedscope
 from ._text import tree_text
 from ._tree import Call, CallTree, Leaf, Loop, Repeat
+from ._what_if import what_if
 
 __all__ = [
     "BASELINES",

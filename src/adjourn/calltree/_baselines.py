@@ -11,12 +11,12 @@ from ._deltas import profile
 from ._fold import Folder
 from ._loopset import LoopSet
 from ._made import Value, decide
-from ._place import made_of, pick
 from ._placement import Placement, describe
 from ._revolve import recorded_set, revolve_set
 from ._sets import Columns
 from ._sites import contexts
 from ._tree import Call, CallTree, Loop, Mode, Site, distinct
+from ._within import made_of, pick
 
 __all__ = [
     "BASELINES",

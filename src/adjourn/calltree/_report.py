@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import log10
 
 from .._sizes import format_bytes, format_seconds, signed
+from ._curve import Curve
 from ._deltas import deltas
-from ._place import Curve
 from ._placement import Placement
 from ._sites import Key
 from ._tree import Call, CallTree, Leaf, Mode, distinct

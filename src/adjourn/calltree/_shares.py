@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._made import Body, Made, name_calls
-from ._place import made_of, settle
 from ._sites import Modes
 from ._tree import Call, CallTree, Leaf, Loop, Mode, Repeat
+from ._within import made_of, settle
 
 __all__ = ["Share", "shares", "speedscope"]
 

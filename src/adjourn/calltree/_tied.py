@@ -10,9 +10,9 @@ from ..errors import BudgetTooSmall
 from ._baselines import swap_from
 from ._fold import Chooser, Fold
 from ._made import Body, Made, decide
-from ._place import best_within, pick, run
 from ._placement import Placement, describe
 from ._tree import Call, CallTree, Loop, Mode, Site, distinct
+from ._within import best_within, pick, run
 
 __all__ = ["place_tied"]
 
