@@ -319,6 +319,21 @@ def test_a_state_that_a_load_cannot_write_is_refused(make, words):
     assert caught.value.law == "state"
 
 
+class Framed(Reaction):
+    """Says its window as a number."""
+
+    def window(self):
+        return 100
+
+
+def test_a_window_that_is_none_is_refused():
+    """What ``window()`` returns must be a Window; the error names the law."""
+    for call in (lambda: measure(Framed()), lambda: run(Framed(), budget="2 KiB")):
+        with pytest.raises(LawBroken, match=r"window\(\) returned 100") as caught:
+            call()
+        assert caught.value.law == "window"
+
+
 class FailsAtOnce(Reaction):
     """Raises in its first reverse."""
 

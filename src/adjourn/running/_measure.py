@@ -12,12 +12,12 @@ import numpy as np
 
 from ..errors import AdjournError, BadValue, LawBroken, ProblemFailed
 from ..planning import Costs, Recording
-from ..problem import Array, Problem, Window
+from ..problem import Array, Problem
 from ..tiers import DiskPool, Encoded, specs_of
 from ..tiers._background import staging_bytes
 from ..tiers._files import PAGE
 from ._progress import Spinner, spinner
-from ._protocol import live_state, require_problem
+from ._protocol import live_state, require_problem, window_of
 from ._storage import Storage
 
 __all__ = ["measure", "measure_disk"]
@@ -158,9 +158,8 @@ class _Stopwatch:
         self.effort = effort
         self.shown = shown
         self.at = 0
-        window: Callable[[], Window] | None = getattr(problem, "window", None)
         self.reserve: Callable[[int], None] | None = getattr(problem, "reserve", None)
-        self.frame = window() if window is not None else None
+        self.frame = window_of(problem)
         self.held = 1
         self.option = 0
         self.slow = False  # a step takes so long that each verb is run once only

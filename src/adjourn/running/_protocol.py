@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import BadValue, LawBroken, WrongType
-from ..problem import Array, Problem
+from ..problem import Array, Problem, Window
 
-__all__ = ["live_state", "require_problem"]
+__all__ = ["live_state", "require_problem", "window_of"]
 
 _METHODS = ("begin", "state", "advance", "record", "turn", "reverse")
 
@@ -42,6 +42,27 @@ def require_problem(problem: object, *, known_steps: bool = True) -> None:
         raise BadValue(f"{kind}.steps is {steps}. A gradient needs 1 step or more.")
     if reads not in ("nothing", "state", "tape"):
         raise BadValue(f'{kind}.reads is {reads!r}. Make it "nothing", "state" or "tape".')
+
+
+def window_of(problem: object) -> Window | None:
+    """Return what a problem says of its window; None if it has none.
+
+    Raises
+    ------
+    LawBroken
+        ``window()`` returned something else than a Window.
+    """
+    method = getattr(problem, "window", None)
+    if method is None:
+        return None
+    frame = method()
+    if not isinstance(frame, Window):
+        raise LawBroken(
+            "window",
+            f"{type(problem).__name__}.window() returned {frame!r}. Return an adjourn.Window, or "
+            "leave the method out if recording takes no bytes.",
+        )
+    return frame
 
 
 def live_state(problem: Problem, step: int) -> Sequence[Array]:

@@ -20,6 +20,7 @@ from ..tiers import (
     specs_of,
     state_bytes,
 )
+from ._protocol import window_of
 from ._storage import Storage
 
 __all__ = ["Stage", "begin", "open_stage", "planned_ratio", "set_up"]
@@ -108,8 +109,7 @@ def open_stage(
     schedule = made.schedule
     specs = specs_of(problem.state(0))
     recorded = _recorded(problem, schedule)
-    window = getattr(problem, "window", None)
-    frame = window() if window is not None else None
+    frame = window_of(problem)
     frame_bytes = frame.nbytes(recorded) if frame is not None and recorded else 0
     tapes: Arena | None = None
     if _moves_tapes(problem, schedule):

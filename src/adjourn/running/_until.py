@@ -14,7 +14,7 @@ from ..schedules import OnlineSchedule, online, revolve
 from ..tiers import RamPool, specs_of, state_bytes
 from ._executor import Executor
 from ._progress import spinner
-from ._protocol import require_problem
+from ._protocol import require_problem, window_of
 from ._record import RunRecord, Verb
 
 __all__ = ["run_until"]
@@ -71,8 +71,7 @@ def run_until(
     if reserve is not None:
         reserve(1)
     problem.begin()
-    window = getattr(problem, "window", None)
-    frame: Window | None = window() if window is not None else None
+    frame = window_of(problem)
     specs = specs_of(problem.state(0))
     snapshot = state_bytes(specs)
     frame_bytes = frame.nbytes(1) if frame is not None else 0
