@@ -18,6 +18,7 @@ def agrees(schedule: Schedule) -> Check:
     assert (seen.writes, seen.reads) == (counts.writes, counts.reads), schedule
     assert seen.peaks == counts.snapshots, schedule
     assert seen.peak_recorded == counts.recorded, schedule
+    assert schedule.restarts == Schedule.restarts.fget(schedule), schedule
     assert all(most <= limit for most, limit in zip(seen.peaks, schedule.limits, strict=True))
     assert schedule_from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
     return seen

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adjourn import BadValue, WrongType
 from adjourn.optimum import revolve_advances
-from adjourn.schedules import Level, disk_revolve, hrevolve, revolve
+from adjourn.schedules import Advance, Level, disk_revolve, hrevolve, revolve
 from playing import agrees
 from search_schedules import cheapest, draws
 
@@ -70,6 +70,27 @@ def test_equal_to_exhaustive_search(cases, most_steps, most_slots):
         agrees(schedule)
         least = cheapest([advance] * steps, levels)
         assert cost(schedule) == pytest.approx(least), (steps, levels, advance)
+
+
+def begins(schedule) -> int:
+    """Return how often the first step is advanced over."""
+    return sum(isinstance(action, Advance) and not action.start for action in schedule)
+
+
+def test_a_cheaper_first_step_is_used_as_far_as_it_pays():
+    """In one level no schedule at all is cheaper; in several, none that ignores the first step."""
+    for rng in draws(11, 60):
+        steps, levels = rng.randint(1, 6), _levels(rng, 2)
+        first = rng.choice([0, 0.25, 1, 3])
+        schedule = hrevolve(steps, levels, 3, first=first)
+        agrees(schedule)
+        plain = hrevolve(steps, levels, 3)
+        least = cheapest([first] + [3] * (steps - 1), levels)
+        found = cost(schedule) - begins(schedule) * (3 - first)
+        ignoring = cost(plain) - begins(plain) * (3 - first)
+        assert least - 1e-9 <= found <= ignoring + 1e-9, (steps, levels, first)
+        if len(levels) == 1:
+            assert found == pytest.approx(least), (steps, levels, first)
 
 
 LEVELS = st.lists(
@@ -146,6 +167,8 @@ BAD = [
     (lambda: hrevolve(5, [(1, 0, -2)]), BadValue, "levels[0].read=-2 is not a cost."),
     (lambda: hrevolve(5, [(0,), (0, 1, 1)]), BadValue, "levels=(Level(slots=0"),
     (lambda: hrevolve(5, [(1,)], 0), BadValue, "advance=0 is not a cost."),
+    (lambda: hrevolve(5, [(1,)], 1, first=2), BadValue, "first=2.0 is more than advance=1.0"),
+    (lambda: hrevolve(5, [(1,)], 1, first="x"), WrongType, "first='x' is of type str."),
     (lambda: hrevolve(5, [(1,)], None), WrongType, "advance=None is of type NoneType."),
     (
         lambda: hrevolve(10**9, [(5,)]),

@@ -76,7 +76,7 @@ class Blocked(Schedule):
 @lru_cache(maxsize=64)
 def _counts(schedule: Blocked) -> Counts:
     inner, length = schedule.inner.counts, schedule.length
-    first = sum(isinstance(a, Advance) and not a.start for a in schedule.inner)
+    first = schedule.inner.restarts
     short = schedule.inner.steps * length - schedule.steps
     return Counts(
         advances=inner.advances * length - first * short,

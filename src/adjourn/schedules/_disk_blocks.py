@@ -102,7 +102,7 @@ def _in_ram(ram: int, steps: int, at: int) -> list[Action | Part]:
 
 def stored_in_ram(key: Stored) -> Body:
     """Return Revolve from a start state stored in RAM."""
-    _, slots, steps = key
+    _, slots, steps = key[:3]
     span = split(steps, slots)
     rest = _in_ram(slots - 1, steps - span, span)
     head = LevelBodies.kept(0, slots, span)

@@ -17,7 +17,7 @@ from ._schedule import Reversal
 
 __all__ = ["HRevolve", "Level", "LevelBodies", "hrevolve"]
 
-Stored: TypeAlias = tuple[int, int, int]  # level, slots, steps
+Stored: TypeAlias = tuple[int, ...]  # level, slots, steps; 1 more at the very first step
 
 
 class Level(NamedTuple):
@@ -44,18 +44,26 @@ class HRevolve(Planned):
     steps: int
     levels: tuple[Level, ...]
     advance: float = 1.0
+    first: float | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters and plan."""
         steps = as_count(self.steps, "steps")
         advance = as_cost(self.advance, "advance", zero=False)
         levels = as_levels(self.levels)
-        table = _table(steps, levels, advance)
+        first = None if self.first is None else as_cost(self.first, "first")
+        if first is not None and first > advance:
+            raise BadValue(
+                f"first={first} is more than advance={advance}, and only a cheaper first step can "
+                "be told apart. Pass first=None, or uneven() for costs that differ."
+            )
+        table = _table(steps, levels, advance, first)
         free = levels[0].write == levels[0].read == 0 and levels[0].slots is not None
         bodies = LevelBodies(table, binomial=free)
         top = len(levels) - 1
-        rules = grow(bodies.live(top, table.slots[top], steps, 0), bodies.stored)
-        self._settle(rules, len(levels), steps=steps, levels=levels, advance=advance)
+        start = bool(table.saved)
+        rules = grow(bodies.live(top, table.slots[top], steps, 0, start=start), bodies.stored)
+        self._settle(rules, len(levels), steps=steps, levels=levels, advance=advance, first=first)
 
     @property
     def reversal(self) -> Reversal:
@@ -73,7 +81,11 @@ class HRevolve(Planned):
 
 
 def hrevolve(
-    steps: int, levels: Sequence[Level | Sequence[float | None]], advance: float = 1.0
+    steps: int,
+    levels: Sequence[Level | Sequence[float | None]],
+    advance: float = 1.0,
+    *,
+    first: float | None = None,
 ) -> HRevolve:
     """Return the optimal schedule for any number of levels of storage.
 
@@ -92,6 +104,11 @@ def hrevolve(
         Fastest level first; its number in the list is its tier. ``slots=None``: no limit.
     advance : float
         Cost of one forward step, in the unit of the writes and reads.
+    first : float, optional
+        Cost of the very first step, where it is less: a short first block of a window. With
+        several levels the schedule is then the best of those that use a slower level only for
+        snapshots below all those of faster ones, and in rare cases (1 in 250) 1% above the
+        optimum.
 
     Raises
     ------
@@ -111,7 +128,7 @@ def hrevolve(
     >>> schedule.counts.snapshots
     (5, 10)
     """
-    return HRevolve(steps, cast("tuple[Level, ...]", levels), advance)
+    return HRevolve(steps, cast("tuple[Level, ...]", levels), advance, first)
 
 
 def as_levels(levels: object) -> tuple[Level, ...]:
@@ -137,27 +154,30 @@ def as_levels(levels: object) -> tuple[Level, ...]:
     return tuple(checked)
 
 
-def _table(steps: int, levels: tuple[Level, ...], advance: float) -> LevelTable:
+def _table(
+    steps: int, levels: tuple[Level, ...], advance: float, first: float | None
+) -> LevelTable:
     if steps > 1 and all(level.slots == 0 for level in levels):
         raise BadValue(
             f"levels={levels!r} have no slot, and {steps} steps need the initial state kept. "
             "Give one of the levels a slot."
         )
     slots = [1 if level.slots is None else min(level.slots, steps) for level in levels]
-    closed = slots[0] if levels[0].write == levels[0].read == 0 else 0
+    closed = slots[0] if levels[0].write == levels[0].read == 0 and first is None else 0
     refuse_unplannable(
         f"hrevolve of {steps} steps in {sum(slots)} slots",
         cells=(steps + 1) * (5 * (sum(slots) + len(levels)) - 4 * closed),
         work=steps * steps * (sum(slots) - closed) // 2,
         instead="Take periodic() or multistage(), which need no tables, or fewer, longer steps.",
     )
-    return level_table(steps, levels, advance)
+    return level_table(steps, levels, advance, first)
 
 
 class LevelBodies:
     """What to do in each sub-problem of a `LevelTable`, for `grow`.
 
-    A sub-problem is (level, slots, steps), its start state stored at that level and live.
+    A sub-problem is (level, slots, steps), its start state stored at that level and live; one
+    that begins with the very first step, where that is cheaper, has a fourth number.
     ``binomial``: level 0 costs nothing, and of its best splits the one with fewest writes is
     taken.
     """
@@ -167,30 +187,36 @@ class LevelBodies:
         self._binomial = binomial
         self._most = table.slots
 
-    def live(self, level: int, slots: int, steps: int, at: int) -> list[Action | Part]:
+    def live(
+        self, level: int, slots: int, steps: int, at: int, *, start: bool = False
+    ) -> list[Action | Part]:
         """Return what to do with a live start state at ``at`` that is not stored."""
         if steps == 1:
             return [Record(at, at + 1), Reverse(at, at + 1)]
-        while not self._table.stores(level, slots, steps):
+        while not self._table.stores(level, slots, steps, start=start):
             level -= 1
             slots = self._most[level]
-        return [Save(at, level), Part((level, slots, steps), at)]
+        key = (level, slots, steps, 1) if start else (level, slots, steps)
+        return [Save(at, level), Part(key, at)]
 
     def stored(self, key: Stored) -> Body:
         """Return what to do in a sub-problem, its start at 0."""
-        level, slots, steps = key
-        if level == 0 and self._binomial:
+        level, slots, steps, *begins = key
+        start = bool(begins)
+        if level == 0 and self._binomial and not start:
             span = split(steps, slots)
         else:
-            span = self._table.split(level, slots, steps)
+            span = self._table.split(level, slots, steps, start=start)
         if span == 0:
-            return [Drop(0, level), *self.live(level - 1, self._most[level - 1], steps, 0)]
+            below = self._most[level - 1]
+            return [Drop(0, level), *self.live(level - 1, below, steps, 0, start=start)]
         rest = self.live(level, self._table.fewer(level, slots), steps - span, span)
-        return [Advance(0, span), *rest, Load(0, level), *self.kept(level, slots, span)]
+        head = self.kept(level, slots, span, start=start)
+        return [Advance(0, span), *rest, Load(0, level), *head]
 
     @staticmethod
-    def kept(level: int, slots: int, steps: int) -> list[Action | Part]:
+    def kept(level: int, slots: int, steps: int, *, start: bool = False) -> list[Action | Part]:
         """Return what to do with a live start state at 0 that is stored."""
         if steps == 1:
             return [Drop(0, level), Record(0, 1), Reverse(0, 1)]
-        return [Part((level, slots, steps), 0)]
+        return [Part((level, slots, steps, 1) if start else (level, slots, steps), 0)]

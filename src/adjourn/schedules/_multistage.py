@@ -67,6 +67,17 @@ class Multistage(Schedule):
         """Counts of each stack position, summed when the schedule was made."""
         return self._counts
 
+    @property
+    def restarts(self) -> int:
+        """Advances that begin at step 0, along the splits of the ranges that begin there."""
+        left, slots, found = self.steps, len(self._tiers), 0
+        while left > 1:
+            if slots == 1:
+                return found + left - 1
+            left = self._spans[left, slots]
+            found += 1
+        return found
+
     def __iter__(self) -> Iterator[Action]:
         tiers, spans = self._tiers, self._spans
         slots = len(tiers)

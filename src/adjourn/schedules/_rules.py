@@ -49,6 +49,20 @@ class Composed(Schedule):
         """Counts summed over the rules; costs one pass over them."""
         return count_rules(self.rules, len(self.limits))
 
+    @property
+    def restarts(self) -> int:
+        """Advances that begin at step 0, summed over the rules that begin there."""
+        found: list[int] = []
+        for rule in self.rules:
+            total = 0
+            for item in rule:
+                if isinstance(item, Advance):
+                    total += not item.start
+                elif isinstance(item, Use) and not item.offset:
+                    total += found[item.rule]
+            found.append(total)
+        return found[-1]
+
     def __iter__(self) -> Iterator[Action]:
         rules = [[_prepare(item) for item in rule] for rule in self.rules]
         turned = False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ._actions import Action
+from ._actions import Action, Advance
 
 __all__ = ["Counts", "Reversal", "Schedule", "schedule_from_json"]
 
@@ -143,6 +143,11 @@ class Schedule(ABC):
     def peak(self) -> int:
         """Most snapshots held at once, each tier at its own worst."""
         return sum(self.counts.snapshots)
+
+    @property
+    def restarts(self) -> int:
+        """Advances that begin at step 0; costs one run through the schedule where not closed."""
+        return sum(isinstance(action, Advance) and not action.start for action in self)
 
     def cost(
         self,
