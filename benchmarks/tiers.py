@@ -4,7 +4,9 @@ Run with ``python benchmarks/tiers.py``. Each round saves one state of 64 MiB an
 with every store in turn; h5py and zarr (pip install h5py zarr) are compared where they are
 installed. A disk is waited for, which processor seconds do not show: wall seconds stand first,
 processor seconds beside them. "plain" is one ``pwrite`` and one ``preadv`` of the same bytes on a
-preallocated file, without any checksum.
+preallocated file of as many reused slots, between the same memory (which for direct transfer lies
+on pages, as that demands) and the file, without any checksum. ``--peers none`` leaves the others
+out, and ``--rounds`` asks for more than 9.
 
 ``python benchmarks/tiers.py --encoders`` measures the encoders on the acoustic wavefield, and
 what they do to the gradient; ``--demo`` runs it with a twentieth of its history in memory.
@@ -72,19 +74,20 @@ class Plain:
 
 
 class Pool:
-    """A tier of ours."""
+    """A tier of ours; ``own`` is memory to use in place of the state's."""
 
-    def __init__(self, tier, state):
+    def __init__(self, tier, state, own=None):
         self.tier = tier
+        self.own = own
         tier.open(specs_of([state]), SLOTS)
 
     def save(self, step, arrays):
         if step in self.tier.held():
             self.tier.drop(step)
-        self.tier.save(step, arrays, {})
+        self.tier.save(step, arrays if self.own is None else [self.own], {})
 
     def load(self, step, arrays):
-        self.tier.load(step, arrays)
+        self.tier.load(step, arrays if self.own is None else [self.own])
 
     def close(self):
         self.tier.close()
@@ -169,7 +172,14 @@ def zarr_store(directory, state, *, raw):
     return Zarr()
 
 
-def stores(directory, state):
+def on_pages(state):
+    """Return a copy of the state that begins on a page."""
+    copy = aligned(state.nbytes).view(state.dtype)
+    copy[:] = state
+    return copy
+
+
+def stores(directory, state, *, peers):
     """Return every store by name."""
     found = {
         "plain, page cache": Plain(directory, state, direct=False),
@@ -178,8 +188,13 @@ def stores(directory, state):
     try:
         found["plain, direct"] = Plain(directory, state, direct=True)
         found["adjourn, direct"] = Pool(DiskPool(directory, direct=True), state)
+        found["adjourn, direct, on pages"] = Pool(
+            DiskPool(directory, direct=True), state, on_pages(state)
+        )
     except OSError:
         print("direct transfer is not taken here")
+    if not peers:
+        return found
     found |= {
         "adjourn, direct, background": Pool(Background(DiskPool(directory), 2), state),
         "adjourn, main memory": Pool(RamPool(), state),
@@ -194,14 +209,14 @@ def stores(directory, state):
     return {name: store for name, store in found.items() if store is not None}
 
 
-def compare(directory):
+def compare(directory, *, peers, rounds):
     """Print the table."""
     rng = np.random.default_rng(0)
     state = rng.standard_normal(NBYTES // 4, dtype=np.float32)
     expected = state.copy()
-    seen = stores(directory, state)
+    seen = stores(directory, state, peers=peers)
     times = {name: ([], [], [], []) for name in seen}
-    for turn in range(FIRST + ROUNDS):
+    for turn in range(FIRST + rounds):
         step = turn % SLOTS
         for name, store in seen.items():
             for first, call in ((0, store.save), (2, store.load)):
@@ -214,7 +229,7 @@ def compare(directory):
                 raise SystemExit(f"{name} returned other bits")
     for store in seen.values():
         store.close()
-    print(f"64 MiB of float32 noise in {directory}, median of {ROUNDS} interleaved rounds")
+    print(f"64 MiB of float32 noise in {directory}, median of {rounds} interleaved rounds")
     print(f"{'':32s}{'save GB/s':>10s} {'(spread)':>14s} {'cpu s':>7s}", end="")
     print(f"{'load GB/s':>12s} {'(spread)':>14s} {'cpu s':>7s}   of plain: save, load")
     for name, (save, save_cpu, load, load_cpu) in times.items():
@@ -325,6 +340,8 @@ def main():
     parser.add_argument("--directory", default=tempfile.gettempdir())
     parser.add_argument("--encoders", action="store_true")
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--peers", choices=("all", "none"), default="all")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     args = parser.parse_args()
     if args.encoders:
         encoders()
@@ -332,7 +349,7 @@ def main():
         demo()
     else:
         with tempfile.TemporaryDirectory(dir=args.directory) as directory:
-            compare(directory)
+            compare(directory, peers=args.peers == "all", rounds=args.rounds)
 
 
 if __name__ == "__main__":

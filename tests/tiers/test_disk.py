@@ -7,6 +7,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from adjourn import BadValue, CorruptSnapshot, DiskFull, WrongType
+from adjourn.errors import StorageFailed
 from adjourn.testing import TierSuite
 from adjourn.tiers import DiskPool, Files, specs_of
+from adjourn.tiers._files import aligned
 from tiers.faults import FaultyFiles
 
 BIG = 3_000_000
@@ -231,6 +234,64 @@ def play(pool, state):
             pool.drop(step - 1)
     pool.close()
     return seen
+
+
+def on_pages(step):
+    """Return a state so large that a thread transfers it, each array on its own pages."""
+    rng = np.random.default_rng(step)
+    arrays = [aligned(n) for n in (BIG, 5_000_000, 1 << 20)]
+    for array in arrays:
+        array[:] = rng.integers(0, 255, array.size, dtype=np.uint8)
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (big_state, errno.EIO),
+        (big_state, errno.ENOSPC),
+        (big_state, "short"),
+        (on_pages, errno.EIO),
+        (on_pages, errno.EINTR),
+    ],
+)
+def test_a_transfer_by_a_thread_may_fail_at_every_call(tmp_path, make, fault):
+    """Direct transfers of large states: a typed error or the right bits; what was held stays."""
+    first, second = make(1), make(2)
+    alone = threading.active_count()
+
+    def play(at):
+        files = FaultyFiles(fault=fault, only=("pwrite", "preadv"))
+        pool = DiskPool(tmp_path, files=files)
+        pool.open(specs_of(first), 2)
+        if pool.transfer != "direct":
+            pytest.skip("direct transfer is not taken here")
+        error = None
+        pool.save(1, first, {})
+        start = files.calls
+        files.at = start + at
+        into = [np.zeros_like(a) for a in second]
+        try:
+            pool.save(2, second, {})
+            pool.load(2, into)
+            assert same(into, second)
+        except OSError as caught:
+            error = caught
+        calls = files.calls - start
+        pool.load(1, into)
+        assert same(into, first)
+        assert threading.active_count() == alone
+        pool.close()
+        return calls, error
+
+    calls, _ = play(10**9)
+    failed = [error for at in range(0, calls, 2) if (error := play(at)[1]) is not None]
+    if fault in (errno.EINTR, "short"):
+        assert failed == []
+    else:
+        kind = DiskFull if fault == errno.ENOSPC else StorageFailed
+        assert len(failed) == (calls + 1) // 2
+        assert {type(error) for error in failed} == {kind}
 
 
 @pytest.mark.parametrize("for_ever", [False, True])

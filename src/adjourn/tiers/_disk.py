@@ -45,6 +45,7 @@ from ._stream import (
     BOUNCE,
     CHUNK,
     SMALL,
+    Place,
     Sink,
     Source,
     TornError,
@@ -311,30 +312,23 @@ class DiskPool:
         layout = self._layout
         self._sequence += 1
         try:
-            sink = Sink(
-                self._files,
-                self._file.fd,
-                PAGE + slot * layout.slot_bytes,
-                self._staging,
-                head=layout.header_bytes,
-                direct=self._file.direct,
-            )
-            write_arrays(sink, arrays, orders, self._bounce)
-            stored = tuple(
-                StoredArray(spec.dtype.str, spec.shape, order)
-                for spec, order in zip(self._specs, orders, strict=True)
-            )
-            header = SlotHeader(
-                self._run,
-                slot,
-                step,
-                self._sequence,
-                stored,
-                dict(clock),
-                layout.payload_bytes,
-                sink.digest(),
-            )
-            sink.finish(pack_slot(header, layout.header_bytes))
+            with self._sink(slot) as sink:
+                write_arrays(sink, arrays, orders, self._bounce)
+                stored = tuple(
+                    StoredArray(spec.dtype.str, spec.shape, order)
+                    for spec, order in zip(self._specs, orders, strict=True)
+                )
+                header = SlotHeader(
+                    self._run,
+                    slot,
+                    step,
+                    self._sequence,
+                    stored,
+                    dict(clock),
+                    layout.payload_bytes,
+                    sink.digest(),
+                )
+                sink.finish(pack_slot(header, layout.header_bytes))
             if self._durable:
                 sync(self._files, self._file.fd)
         except OSError as error:
@@ -361,14 +355,14 @@ class DiskPool:
         check_arrays(arrays, self._specs)
         slot, sequence = self._slots[step]
         try:
-            source = self._source(slot)
-            header = parse_own(source.header, self._run, slot, self._specs)
-            if (header.step, header.sequence) != (step, sequence):
-                raise HeaderError(f"it holds write {header.sequence}, of step {header.step}")
-            orders = "".join(array.order for array in header.arrays)
-            read_arrays(source, arrays, orders, self._bounce)
-            if source.digest() != header.payload_digest:
-                raise HeaderError("the checksum of its payload differs from its bytes")
+            with self._source(slot) as source:
+                header = parse_own(source.header, self._run, slot, self._specs)
+                if (header.step, header.sequence) != (step, sequence):
+                    raise HeaderError(f"it holds write {header.sequence}, of step {header.step}")
+                orders = "".join(array.order for array in header.arrays)
+                read_arrays(source, arrays, orders, self._bounce)
+                if source.digest() != header.payload_digest:
+                    raise HeaderError("the checksum of its payload differs from its bytes")
         except (TornError, HeaderError) as error:
             raise self._corrupt(slot, step, str(error)) from None
         except OSError as error:
@@ -389,7 +383,8 @@ class DiskPool:
         self._check_open()
         slot, _ = self._slots[step]
         try:
-            return parse_own(self._source(slot).header, self._run, slot, self._specs).clock
+            with self._source(slot) as source:
+                return parse_own(source.header, self._run, slot, self._specs).clock
         except (TornError, HeaderError) as error:
             raise self._corrupt(slot, step, str(error)) from None
 
@@ -452,13 +447,13 @@ class DiskPool:
         taken: dict[int, tuple[int, int]] = {}
         for slot in range(have):
             try:
-                source = self._source(slot)
-                if not any(source.header):
-                    continue  # never written
-                header = parse_own(source.header, self._run, slot, self._specs)
-                source.skim()
-                if source.digest() != header.payload_digest:
-                    raise HeaderError("the checksum of its payload differs from its bytes")
+                with self._source(slot) as source:
+                    if not any(source.header):
+                        continue  # never written
+                    header = parse_own(source.header, self._run, slot, self._specs)
+                    source.skim()
+                    if source.digest() != header.payload_digest:
+                        raise HeaderError("the checksum of its payload differs from its bytes")
             except (TornError, HeaderError) as error:
                 damaged.append(f"slot {slot}: {error}")
                 continue
@@ -470,16 +465,19 @@ class DiskPool:
         self._free = [slot for slot in range(self._count)[::-1] if slot not in used]
         return damaged
 
+    def _sink(self, slot: int) -> Sink:
+        return Sink(self._files, self._file.fd, self._place(slot), self._staging)
+
     def _source(self, slot: int) -> Source:
+        return Source(self._files, self._file.fd, self._place(slot), self._staging)
+
+    def _place(self, slot: int) -> Place:
         layout = self._layout
-        return Source(
-            self._files,
-            self._file.fd,
+        return Place(
             PAGE + slot * layout.slot_bytes,
-            self._staging,
-            head=layout.header_bytes,
-            payload=layout.payload_bytes,
-            direct=self._file.direct,
+            layout.header_bytes,
+            layout.payload_bytes,
+            self._file.direct,
         )
 
     def _check_open(self) -> None:

@@ -1,24 +1,31 @@
 """Arrays as one stream of bytes to and from a slot, checksummed on the way.
 
-Large contiguous arrays go straight between their own memory and the page cache; everything else,
-and everything under direct transfer, passes through one staging buffer. The checksum is taken
-chunk by chunk while the bytes are still in the processor's cache.
+Large contiguous arrays go straight between their own memory and the page cache, or the device if
+they lie on pages; everything else passes through a staging buffer. The checksum is taken part by
+part while the bytes are still in the processor's cache. Large direct transfers are made by a
+thread, in halves of the staging buffer, while the processor copies and sums the other half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
 import numpy as np
 from xxhash import xxh3_128
 
 from ..problem import Array
+from ._ahead import Ahead
 from ._files import PAGE, Files, read_all, round_up, view_of, write_all
 
 __all__ = [
     "BOUNCE",
     "CHUNK",
     "SMALL",
+    "Place",
     "Sink",
     "Source",
     "TornError",
@@ -28,10 +35,13 @@ __all__ = [
 ]
 
 CHUNK = 4 << 20
-"""Bytes of the staging buffer, and of one direct transfer."""
+"""Bytes of the staging buffer, and of one direct transfer of memory that lies on pages."""
 
-_SLICE = 2 << 20
-"""Bytes of one buffered transfer, little enough to be hashed from the cache."""
+PART = 512 << 10
+"""Bytes that are copied, or transferred by the page cache, and then summed from the cache."""
+
+_LONG = 2 * CHUNK
+"""Bytes of a state from which on direct transfers are made by a thread."""
 
 SMALL = 256 << 10
 """Pieces below are gathered in the staging buffer, so that small arrays share a call."""
@@ -78,36 +88,54 @@ def read_arrays(source: Source, arrays: Sequence[Array], orders: str, bounce: Ar
                 np.copyto(block, packed.view(block.dtype).reshape(block.shape))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a slot begins, the bytes of its header and payload, and how it is transferred.
+
+    With ``direct`` memory, offsets and lengths must be multiples of a page.
+    """
+
+    offset: int
+    head: int
+    payload: int
+    direct: bool
+
+    def ahead(self) -> Ahead:
+        """Return who makes the transfers."""
+        return Ahead(threaded=self.direct and self.payload >= _LONG)
+
+
 class Sink:
     """Bytes on their way into one slot, whose header is written last.
 
+    A context: at its end no transfer is under way.
+
     Parameters
     ----------
-    files, fd, offset
-        Where the slot begins.
+    files, fd, place
+        Where the slot is.
     staging : ndarray of uint8
-        Page-aligned; longer than ``head``.
-    head : int
-        Bytes of the slot's header, which `finish` fills.
-    direct : bool
-        Memory, offsets and lengths must be multiples of a page.
+        Page-aligned; longer than the header.
     """
 
-    def __init__(
-        self, files: Files, fd: int, offset: int, staging: Array, *, head: int, direct: bool
-    ) -> None:
+    def __init__(self, files: Files, fd: int, place: Place, staging: Array) -> None:
         self._files = files
         self._fd = fd
-        self._base = offset
-        self._at = offset + head  # where the staged bytes go
-        self._head = head
-        self._low = head  # staged are staging[low:high]
-        self._high = head
-        self._room = len(staging)
-        self._staging = view_of(staging)
-        self._direct = direct
+        self._place = place
+        self._direct = place.direct
+        self._at = place.offset + place.head  # where the staged bytes go
+        self._low = self._high = place.head  # staged are half[low:high]
+        self._ahead = place.ahead()
+        self._halves = _halves(staging, self._ahead)
+        self._half = self._halves[0]
         self._hash = xxh3_128()
         self._flushed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ahead.close()
 
     def put(self, view: memoryview) -> None:
         """Take bytes; the caller may overwrite them at once."""
@@ -116,38 +144,40 @@ class Sink:
         if length >= SMALL and (not self._direct or self._can_skip(view)):
             self._flush()
             done = length // PAGE * PAGE if self._direct else length
-            step = CHUNK if self._direct else _SLICE
+            step = CHUNK if self._direct else PART
             for start in range(0, done, step):
                 part = view[start : min(start + step, done)]
-                write_all(self._files, self._fd, part, self._at)
+                self._write(part)
                 self._hash.update(part)
-                self._at += len(part)
+                self._ahead.wait(1)
+            self._ahead.wait()
         while done < length:
-            count = min(self._room - self._high, length - done)
-            self._staging[self._high : self._high + count] = view[done : done + count]
+            count = min(len(self._half) - self._high, length - done, PART)
+            part = view[done : done + count]
+            self._half[self._high : self._high + count] = part
+            self._hash.update(part)
             self._high += count
             done += count
-            if self._high == self._room:
+            if self._high == len(self._half):
                 self._flush()
 
     def digest(self) -> bytes:
-        """Return the checksum of all bytes taken; nothing may follow but `finish`."""
-        self._hash.update(self._staging[self._low : self._high])
+        """Return the checksum of all bytes taken."""
         return self._hash.digest()
 
     def finish(self, header: bytes) -> None:
         """Write what is staged, then the header; in one call where they are neighbours."""
         end = round_up(self._high) if self._direct else self._high
         if end > self._high:
-            self._staging[self._high : end] = bytes(end - self._high)
+            self._half[self._high : end] = bytes(end - self._high)
+        head, start = self._place.head, self._place.offset
         if self._flushed:
             if end > self._low:
-                write_all(self._files, self._fd, self._staging[self._low : end], self._at)
-            self._staging[: self._head] = header
-            write_all(self._files, self._fd, self._staging[: self._head], self._base)
-        else:
-            self._staging[: self._head] = header
-            write_all(self._files, self._fd, self._staging[:end], self._base)
+                self._write(self._half[self._low : end])
+            self._ahead.wait()  # the header vouches for all of it
+            end = head
+        self._half[:head] = header
+        write_all(self._files, self._fd, self._half[:end], start)
 
     def _can_skip(self, view: memoryview) -> bool:
         """Return whether direct transfer can read the caller's own memory."""
@@ -156,49 +186,54 @@ class Sink:
 
     def _flush(self) -> None:
         if self._high > self._low:
-            part = self._staging[self._low : self._high]
-            self._hash.update(part)
-            write_all(self._files, self._fd, part, self._at)
-            self._at += len(part)
+            self._write(self._half[self._low : self._high])
         # The header's place in the staging buffer is free once it cannot go in the same call.
         self._flushed = True
         self._low = self._high = 0
+        self._halves.reverse()
+        self._half = self._halves[0]
+        self._ahead.wait(len(self._halves) - 1)  # what this half held before is written
+
+    def _write(self, part: memoryview) -> None:
+        self._ahead.ask(partial(write_all, self._files, self._fd, part, self._at))
+        self._at += len(part)
 
 
 class Source:
     """Bytes on their way out of one slot.
 
-    The constructor reads the header and, where it costs no further call, what follows it.
+    A context, as `Sink` is. The constructor reads the header and, where it costs no further
+    call, what follows it.
+
+    Parameters
+    ----------
+    files, fd, place, staging
+        As for `Sink`.
     """
 
-    def __init__(
-        self,
-        files: Files,
-        fd: int,
-        offset: int,
-        staging: Array,
-        *,
-        head: int,
-        payload: int,
-        direct: bool,
-    ) -> None:
+    def __init__(self, files: Files, fd: int, place: Place, staging: Array) -> None:
         self._files = files
         self._fd = fd
-        self._staging = view_of(staging)
-        self._direct = direct
+        self._direct = place.direct
+        self._ahead = place.ahead()
+        self._halves = _halves(staging, self._ahead)
         self._hash = xxh3_128()
-        self._at = offset + head
-        self._left = payload  # bytes not yet read from the file
-        self._low = self._high = 0
-        first = head + min(payload, len(staging) - head)
-        if not direct and payload >= SMALL:
-            first = head
-        self._fill(offset, first)
-        self.header = bytes(self._staging[:head])
-        self._low, self._high = head, first
-        self._hash.update(self._staging[head:first])
-        self._at += first - head
-        self._left -= first - head
+        self._half = self._halves[0]
+        head, payload = place.head, place.payload
+        more = min(payload, len(self._half) - head)
+        if not self._direct and payload >= SMALL:
+            more = 0
+        self._fill(self._half, place.offset, head + more)
+        self.header = bytes(self._half[:head])
+        self._low, self._high = head, head + more  # staged are half[low:high]
+        self._at = place.offset + head + more
+        self._left = payload - more  # bytes not yet asked for
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ahead.close()
 
     def take(self, view: memoryview) -> None:
         """Fill ``view`` with the next bytes.
@@ -213,51 +248,75 @@ class Source:
         rest = length - done
         if rest >= SMALL and (not self._direct or _address(view[done:]) % PAGE == 0):
             end = done + (rest // PAGE * PAGE if self._direct else rest)
-            step = CHUNK if self._direct else _SLICE
-            while done < end:
-                part = view[done : min(done + step, end)]
-                if read_all(self._files, self._fd, part, self._at) < len(part):
-                    raise TornError
+            step = CHUNK if self._direct else PART
+            parts = (view[start : min(start + step, end)] for start in range(done, end, step))
+            for part, _ in self._read((part, len(part)) for part in parts):
                 self._hash.update(part)
-                self._at += len(part)
-                self._left -= len(part)
-                done += len(part)
-        while done < length:
-            self._refill()
+            done = end
+        for half, count in self._read(self._pieces(length - done)):
+            self._half, self._low, self._high = half, 0, count
             done = self._from_staging(view, done)
 
     def skim(self) -> None:
         """Read all that is left, for the checksum alone."""
+        self._hash.update(self._half[self._low : self._high])
         self._low = self._high
-        while self._left:
-            self._refill()
-            self._low = self._high
+        for half, count in self._read(self._pieces(self._left)):
+            self._hash.update(half[:count])
 
     def digest(self) -> bytes:
         """Return the checksum of all bytes that came."""
         return self._hash.digest()
 
     def _from_staging(self, view: memoryview, done: int) -> int:
-        count = min(self._high - self._low, len(view) - done)
-        if count > 0:
-            view[done : done + count] = self._staging[self._low : self._low + count]
+        while (count := min(self._high - self._low, len(view) - done, PART)) > 0:
+            part = self._half[self._low : self._low + count]
+            view[done : done + count] = part
+            self._hash.update(part)
             self._low += count
-        return done + count
+            done += count
+        return done
 
-    def _refill(self) -> None:
-        count = min(self._left, len(self._staging))
-        if count == 0:
-            raise TornError
-        self._fill(self._at, count)
-        self._hash.update(self._staging[:count])
-        self._low, self._high = 0, count
-        self._at += count
-        self._left -= count
+    def _pieces(self, wanted: int) -> Iterator[tuple[memoryview, int]]:
+        """Yield where so many bytes are to be staged, and how many at a time."""
+        while wanted > 0:
+            self._halves.reverse()
+            half = self._halves[0]
+            count = min(self._left, len(half))
+            if count == 0:
+                raise TornError
+            yield half, count
+            wanted -= count
 
-    def _fill(self, offset: int, count: int) -> None:
+    def _read(self, places: Iterable[tuple[memoryview, int]]) -> Iterator[tuple[memoryview, int]]:
+        """Yield each place once its bytes are there; the next is asked for before that."""
+        ahead = int(self._ahead.threaded)
+        asked: deque[tuple[memoryview, int]] = deque()
+        for place, count in places:
+            self._ahead.ask(partial(self._fill, place, self._at, count))
+            self._at += count
+            self._left -= count
+            asked.append((place, count))
+            if len(asked) > ahead:
+                self._ahead.wait(ahead)
+                yield asked.popleft()
+        while asked:
+            self._ahead.wait(len(asked) - 1)
+            yield asked.popleft()
+
+    def _fill(self, place: memoryview, offset: int, count: int) -> None:
         wanted = round_up(count) if self._direct else count
-        if read_all(self._files, self._fd, self._staging[:wanted], offset) < count:
+        if read_all(self._files, self._fd, place[:wanted], offset) < count:
             raise TornError
+
+
+def _halves(staging: Array, ahead: Ahead) -> list[memoryview]:
+    """Return the buffers to use in turn."""
+    view = view_of(staging)
+    if not ahead.threaded:
+        return [view]
+    half = len(view) // (2 * PAGE) * PAGE
+    return [view[:half], view[half : 2 * half]]
 
 
 def _bytes(array: Array) -> memoryview:
