@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from .. import mpi
 from ..errors import BadValue, NotFinite, NotSupported, ScheduleError, WrongType
 from ..planning import Costs, Plan
 from ..problem import Array, Reads, Window
-from ..running import RunRecord, run
+from ..running import RunRecord, Storage, run
 from ..schedules import Schedule
 from ._build import Operators, build
 from ._calls import Call
@@ -121,7 +122,7 @@ class Adjoint:
         self._fields, self._outputs, self._results = parts.fields, parts.outputs, parts.results
         self._factor, self._most = parts.factor, parts.most
         self._seed = seed
-        self._plans: dict[tuple[int | str | None, int | str | None], Plan] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
         self._spare: dict[str, Array] = {}
         self._step_bytes = sum(f.step_bytes for f in self._fields)
         self.steps: int = parts.steps
@@ -142,14 +143,17 @@ class Adjoint:
         budget: int | str | None = None,
         disk: int | str | None = None,
         costs: Costs | None = None,
+        directory: str | Path | None = None,
+        storage: Storage | None = None,
         progress: bool = True,
     ) -> RunRecord:
         """Compute the gradient within a budget; see `adjourn.run`.
 
         The first run with a budget measures and plans; further ones, for other shots or models,
-        play the same plan in the same memory.
+        play the same plan in the same memory. With ``directory``, `adjourn.resume` with an
+        `Adjoint` of the same operators goes on after the process has gone down.
         """
-        asked = (budget, disk)
+        asked = (budget, disk, storage)
         if plan is None and costs is None:
             plan = self._plans.get(asked)
         if isinstance(plan, Plan):
@@ -161,9 +165,23 @@ class Adjoint:
                     "costs or a schedule were given for operators that run on several ranks, "
                     "which must agree on both. Pass budget=, or a plan from adjourn.mpi.plan."
                 )
+            if directory is not None or storage is not None:
+                raise NotSupported(
+                    "directory or storage was given for operators that run on several ranks, "
+                    "whose runs are not resumed yet. Leave both out."
+                )
             record = mpi.run(self, plan, budget=budget, disk=disk, comm=comm, progress=progress)
         else:
-            record = run(self, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+            record = run(
+                self,
+                plan,
+                budget=budget,
+                disk=disk,
+                costs=costs,
+                directory=directory,
+                storage=storage,
+                progress=progress,
+            )
         if budget is not None:
             self._plans[asked] = record.plan
         return record
