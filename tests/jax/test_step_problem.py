@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import adjourn
-from adjourn import WrongType
+from adjourn import BadValue, WrongType
 from adjourn.jax import StepProblem
 from adjourn.testing import ProblemSuite, bitwise_test, taylor_test
 
@@ -180,3 +182,186 @@ def test_problems_of_one_step_share_their_programs():
     one, two = make(steps=3), make(steps=5)
     assert one._run is two._run
     assert make(steps=3, dtype=jnp.float32)._run is not one._run
+
+
+def test_a_live_state_keeps_its_memory_and_recordings_take_what_is_declared(problem):
+    """Advances, loads and reverses are in place, and a window takes the bytes of its rows."""
+
+    def device_bytes():
+        gc.collect()
+        return sum(a.nbytes for a in jax.live_arrays())
+
+    problem.reserve(1)
+    problem.begin()
+    places = [view.ctypes.data for view in problem.state(0)]
+    before = device_bytes()
+    problem.reserve(9)
+    assert device_bytes() - before == 8 * problem.window().step_bytes
+    problem.begin()
+    problem.advance(0, 7, replay=False)
+    kept = [view.copy() for view in problem.state(7)]
+    problem.record(7, 13, replay=False)
+    for view, array in zip(problem.state(7), kept, strict=True):
+        np.copyto(view, array)
+    problem.loaded(7, {})
+    problem.reverse(7, 8)
+    assert [view.ctypes.data for view in problem.state(7)] == places
+
+
+def test_small_states_are_reversed_in_blocks_with_the_same_bits():
+    """Recorded many in a call, at any place of the ring and through a live state alike."""
+    rng = np.random.default_rng(0)
+    u = jnp.asarray(rng.standard_normal(5))
+
+    def made():
+        return StepProblem(
+            lambda p, u, n: jnp.sin(u) + p * u[::-1] + 0.1 * jnp.cos(n * 0.3),
+            u, 300, lambda u: jnp.sum(u**2), params=jnp.float64(0.3), numbered=True,
+        )  # fmt: skip
+
+    one = made()
+    assert one.window().nbytes(1) - one.window().transient_bytes > one.window().step_bytes
+    results = []
+    for schedule in (
+        adjourn.revolve(300, 4, reversal="state"),
+        adjourn.store_all(300),
+        adjourn.segments(300, 23),
+    ):
+        adjourn.run(one, schedule, progress=False)
+        results.append((one.value, one.gradient, one.initial_gradient))
+    for found in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(found, results[0], strict=True))
+
+
+def decay(params, state):
+    """One step of its own length: the smaller the larger the slope."""
+    slope = params["rate"] * state["u"] * jnp.sin(state["u"])
+    by = 0.05 / (1 + jnp.max(jnp.abs(slope)))
+    return {"u": state["u"] - by * slope, "t": state["t"] + by}
+
+
+def unfinished(params, state):
+    return state["t"] < 1.0
+
+
+@pytest.mark.parametrize("jit", [True, False])
+def test_a_loop_that_ends_itself_is_reversed_by_run_until(jit):
+    """Steps are counted by the condition; the gradient is that of the same number of steps."""
+    params, u = {"rate": jnp.float64(0.7)}, jnp.linspace(0.5, 2.0, 4)
+    start = {"u": u, "t": jnp.float64(0.0)}
+    problem = StepProblem(
+        decay, start, None, lambda s: jnp.sum(s["u"] ** 2), params=params, cond=unfinished, jit=jit
+    )
+    record = adjourn.run_until(problem, slots=4, progress=False)
+    steps = record.plan.steps
+
+    def whole(rate, u):
+        state = {"u": u, "t": jnp.float64(0.0)}
+        run = jax.lax.scan(lambda s, _: (decay({"rate": rate}, s), None), state, None, steps)
+        return jnp.sum(run[0]["u"] ** 2), run[0]["t"]
+
+    (value, end), wanted = jax.value_and_grad(whole, (0, 1), has_aux=True)(params["rate"], u)
+    assert steps > 20
+    assert 1.0 <= end < 1.05
+    assert problem.value == pytest.approx(float(value), rel=1e-14)
+    np.testing.assert_allclose(problem.gradient["rate"], wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(problem.initial_gradient["u"], wanted[1], rtol=1e-12)
+    more = adjourn.run_until(problem, slots=9, progress=False)
+    assert more.forward_steps < record.forward_steps
+    again = problem.gradient["rate"]
+    adjourn.run_until(problem, slots=4, progress=False)
+    assert np.array_equal(problem.gradient["rate"], again)
+
+
+def test_steps_and_condition_exclude_each_other():
+    """Both, neither, and a condition with inputs of steps whose number is not known."""
+    u = jnp.ones(3)
+    for steps, cond in ((None, None), (3, unfinished)):
+        with pytest.raises(BadValue, match="number of steps"):
+            StepProblem(lambda p, s: s, u, steps, jnp.sum, cond=cond)
+    with pytest.raises(BadValue, match="xs is given with cond"):
+        StepProblem(lambda p, s, x: s, u, None, jnp.sum, cond=unfinished, xs=u)
+
+
+@jax.custom_vjp
+def outside(u):
+    """Call NumPy, as a solver of another library would be; the derivative is given by hand."""
+    return jnp.asarray(np.tanh(np.asarray(u)))
+
+
+outside.defvjp(
+    lambda u: (outside(u), u),
+    lambda u, by: (jnp.asarray(np.asarray(by) / np.cosh(np.asarray(u)) ** 2),),
+)
+
+
+class TestUnjittable(ProblemSuite):
+    """A step that calls NumPy and decides in Python keeps all laws."""
+
+    @staticmethod
+    def step(params, u, n):
+        for _ in range(1 + int(np.asarray(jax.lax.stop_gradient(u)).max() > 1)):
+            u = 1.1 * outside(u) + params * jnp.roll(u, 1)
+        return u + 0.01 * np.sin(n)
+
+    def make(self):
+        u = jnp.linspace(0.2, 1.4, 2**16)
+        params = jnp.float64(0.2)
+        return StepProblem(
+            self.step, u, 12, lambda u: jnp.sum(u**2), params=params, numbered=True, jit=False
+        )
+
+
+def test_an_unjittable_step_has_the_gradient_of_its_traceable_twin():
+    """With NumPy written in JAX, plain JAX gives the same gradient."""
+    suite = TestUnjittable()
+    problem = suite.make()
+    adjourn.run(problem, adjourn.revolve(12, 3, reversal="state"), progress=False)
+
+    def twin(params, u):
+        for n in range(12):
+            often = 1 + (jax.lax.stop_gradient(u).max() > 1)
+
+            def once(_, u):
+                return 1.1 * jnp.tanh(u) + params * jnp.roll(u, 1)
+
+            u = once(0, once(0, u)) if often == 2 else once(0, u)
+            u += 0.01 * np.sin(n)
+        return jnp.sum(u**2)
+
+    wanted = jax.grad(twin, (0, 1))(jnp.float64(0.2), jnp.linspace(0.2, 1.4, 2**16))
+    np.testing.assert_allclose(problem.gradient, wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(problem.initial_gradient, wanted[1], rtol=1e-12)
+
+
+def test_a_loop_whose_pullback_reads_nothing_stores_nothing():
+    """Linear in the state, with constant coefficients: no snapshot, whatever the budget."""
+    matrix = jnp.asarray(np.random.default_rng(1).standard_normal((6, 6)) / 3)
+    problem = StepProblem(
+        lambda p, u: matrix @ u + p, jnp.ones(6), 40, jnp.sum, params=jnp.float64(0.1)
+    )
+    record = adjourn.run(problem, budget=1, progress=False)
+    assert problem.reads == "nothing"
+    assert record.recomputed_steps == record.writes == 0
+
+    def whole(p, u):
+        return jnp.sum(jax.lax.fori_loop(0, 40, lambda _, u: matrix @ u + p, u))
+
+    wanted = jax.jacrev(whole, (0, 1))(jnp.float64(0.1), jnp.ones(6))
+    np.testing.assert_allclose(problem.gradient, wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(problem.initial_gradient, wanted[1], rtol=1e-12)
+
+
+def test_half_precision_and_outputs_that_are_inputs_are_safe():
+    """Types NumPy lacks are kept bit for bit, and a gradient that is an argument stays intact."""
+    weights = jnp.arange(1.0, 7.0, dtype=jnp.bfloat16)
+    problem = StepProblem(
+        lambda p, u: jnp.sin(u) * p, jnp.ones(6, jnp.bfloat16), 9,
+        lambda p, u: jnp.sum((u * p).astype(jnp.float32)), params=weights, loss_takes_params=True,
+    )  # fmt: skip
+    bits = []
+    for slots in (2, 9):
+        adjourn.run(problem, adjourn.revolve(9, slots, reversal="state"), progress=False)
+        bits.append(problem.gradient.tobytes())
+    assert bits[0] == bits[1]
+    assert np.array_equal(weights, np.arange(1.0, 7.0))

@@ -1,4 +1,4 @@
-"""The compiled programs of a functional step, shared by all problems made of it."""
+"""The programs of a functional step, shared by all problems made of it."""
 
 from __future__ import annotations
 
@@ -10,179 +10,220 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..errors import WrongType
-from ._compat import jax, jnp
-from ._trees import join, split
+from ._compat import as_jaxpr, jax, jnp
+from ._layout import Layout, bytes_of, plain
+from ._loop_eager import eager_loop
+from ._loop_problem import Seed, SeedProgram
+from ._loop_programs import Leaves, LoopCode, Programs, compile_loop, rows_for
+from ._trees import has_tangent, join, split
 
-__all__ = ["Functions", "Programs", "compiled"]
-
-Leaves = list[Any]
-Flags = tuple[bool, ...]
+__all__ = ["StepFunctions", "StepPrograms", "step_programs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
-    """What `compiled` made.
+class StepPrograms:
+    """What `step_programs` made.
 
     Attributes
     ----------
-    march : callable
-        ``(params, state, xs, start, stop) -> state``; takes the state's memory.
-    pull : callable
-        ``(params, state, xs, n, adjoint, gradient) -> adjoint, gradient, by x``; takes the
-        memory of adjoint and gradient.
-    seed : callable
-        ``(params, state) -> loss, adjoint, gradient``.
-    transient : int
-        Bytes of temporaries of one pullback.
-    value_dtype : dtype
-        Of the loss.
+    loop : Programs
+        The loop and its pullback.
+    seed : SeedProgram
+        The loss and its gradient.
+    shapes : Seed
+        Abstract values of the seed.
+    constants : list of arrays
+        What the step closes over: constants of the loop after the parameters.
     """
 
-    march: Any
-    pull: Any
-    seed: Any
-    transient: int
-    value_dtype: Any
+    loop: Programs
+    seed: SeedProgram
+    shapes: Seed
+    constants: Leaves
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
-    """A step and a loss, seen as functions of flat lists of leaves.
+class StepFunctions:
+    """A step, a loss and a condition, seen as functions of flat lists of plain arrays.
 
     Attributes
     ----------
-    step, loss : callable
+    step, loss, cond : callable
         The user's.
-    structures : tuple of PyTreeDef
-        Of state, parameters and xs.
-    flags : tuple of tuple of bool
-        Which of their leaves have derivatives.
+    layouts : tuple of Layout
+        Of parameters, state and xs.
     numbered, loss_takes_params : bool
         What the functions take.
     """
 
     step: Callable[..., Any]
     loss: Callable[..., Any]
-    structures: tuple[Any, Any, Any]
-    flags: tuple[Flags, Flags, Flags]
+    cond: Callable[[Any, Any], Any] | None
+    layouts: tuple[Layout, Layout, Layout]
     numbered: bool
     loss_takes_params: bool
 
     def once(self, params: Leaves, state: Leaves, x: Leaves, number: Any) -> Leaves:
         """Run one step."""
-        structure, params_structure, xs_structure = self.structures
-        given = [jax.tree.unflatten(params_structure, params), jax.tree.unflatten(structure, state)]
+        by_params, by_state, by_xs = self.layouts
+        given = [by_params.tree(params), by_state.tree(state)]
         if x:
-            given.append(jax.tree.unflatten(xs_structure, x))
+            given.append(by_xs.tree(x))
         if self.numbered:
             given.append(number)
         leaves, after = jax.tree.flatten(self.step(*given))
-        if after != structure:
+        if after != by_state.structure:
             raise WrongType(
-                f"step returned a state of structure {after}; the initial state has {structure}. "
-                "Return the same structure at every step."
+                f"step returned a state of structure {after}; the initial state has "
+                f"{by_state.structure}. Return the same structure at every step."
             )
-        return leaves
-
-    def value(self, params: Leaves, state: Leaves) -> Any:
-        """Return the loss of a last state."""
-        tree = jax.tree.unflatten(self.structures[0], state)
-        if self.loss_takes_params:
-            return self.loss(jax.tree.unflatten(self.structures[1], params), tree)
-        return self.loss(tree)
-
-    def march(self, params: Leaves, state: Leaves, xs: Leaves, start: Any, stop: Any) -> Leaves:
-        """Run steps [start, stop)."""
-
-        def body(number: Any, now: Leaves) -> Leaves:
-            return self.once(params, now, [x[number] for x in xs], number)
-
-        return jax.lax.fori_loop(start, stop, body, state)
-
-    def pull(
-        self,
-        params: Leaves,
-        state: Leaves,
-        xs: Leaves,
-        number: Any,
-        adjoint: Leaves,
-        gradient: Leaves,
-    ) -> tuple[Leaves, Leaves, Leaves]:
-        """Pull the adjoint of a step back, add to the gradient, return that by the inputs."""
-        given = (state, params, [x[number] for x in xs])
-        parts = [split(leaves, where) for leaves, where in zip(given, self.flags, strict=True)]
-
-        def once(*chosen: Leaves) -> Leaves:
-            every = zip(chosen, parts, self.flags, strict=True)
-            state, params, x = [join(some, part[1], where) for some, part, where in every]
-            return split(self.once(params, state, x, number), self.flags[0])[0]
-
-        _, pullback = jax.vjp(once, *[chosen for chosen, _ in parts])
-        back, more, by_x = pullback(adjoint)
-        return back, [one + other for one, other in zip(gradient, more, strict=True)], by_x
-
-    def seed(self, params: Leaves, state: Leaves) -> tuple[Any, Leaves, Leaves]:
-        """Return the loss and its gradient by the differentiable leaves."""
-        moving, fixed = split(state, self.flags[0])
-        sought, rest = split(params, self.flags[1])
-
-        def value(moving: Leaves, sought: Leaves) -> Any:
-            whole = join(sought, rest, self.flags[1])
-            return self.value(whole, join(moving, fixed, self.flags[0]))
-
-        loss, (adjoint, gradient) = jax.value_and_grad(value, argnums=(0, 1))(moving, sought)
-        return loss, adjoint, gradient
-
-    def check(self, params: Leaves, state: Leaves, x: Leaves) -> Any:
-        """Refuse a step that changes shapes or types, and a loss that is no real scalar."""
-        after = jax.eval_shape(self.once, params, state, x, np.int32(0))
-        for before, now in zip(state, after, strict=True):
+        leaves = plain(leaves)
+        for before, now in zip(state, leaves, strict=True):
             if (before.shape, before.dtype) != (now.shape, now.dtype):
                 raise WrongType(
                     f"step turned a leaf of {before.dtype}{before.shape} into "
                     f"{now.dtype}{now.shape}. A state keeps shapes and types: cast what the "
                     "step returns, or the initial state."
                 )
-        value = jax.eval_shape(self.value, params, state)
-        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
-            raise WrongType(f"loss returned {value}. Return a real scalar, such as jnp.sum(...).")
-        return value.dtype
+        return leaves
+
+    def going(self, params: Leaves, state: Leaves) -> Any:
+        """Return whether there is a further step."""
+        if self.cond is None:
+            return True
+        return self.cond(self.layouts[0].tree(params), self.layouts[1].tree(state))
+
+    def value(self, params: Leaves, state: Leaves) -> Any:
+        """Return the loss of a last state."""
+        tree = self.layouts[1].tree(state)
+        if self.loss_takes_params:
+            return self.loss(self.layouts[0].tree(params), tree)
+        return self.loss(tree)
+
+    def seed(self, move: tuple[bool, ...], params: Leaves, last: Leaves) -> Any:
+        """Return the loss and its cotangents by state and parameters, as `Seed` has them."""
+        state = [leaf[0] for leaf in last]
+        where = [has_tangent(leaf) for leaf in params]
+        moving, fixed = split(state, move)
+        sought, rest = split(params, where)
+
+        def value(moving: Leaves, sought: Leaves) -> Any:
+            found = self.value(join(sought, rest, where), join(moving, fixed, move))
+            if jnp.shape(found) or not jnp.issubdtype(jnp.result_type(found), jnp.floating):
+                raise WrongType(
+                    f"loss returned {found}. Return a real scalar, such as jnp.sum(...)."
+                )
+            return jnp.asarray(found)
+
+        loss, (adjoint, sums) = jax.value_and_grad(value, argnums=(0, 1))(moving, sought)
+        return loss, adjoint, sums
 
 
-_known: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[Any, Programs]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[Any, StepPrograms]]] = (
+    WeakKeyDictionary()
+)
 
 
-def compiled(functions: Functions, state: Leaves, params: Leaves, xs: Leaves) -> Programs:
-    """Return the compiled programs, those of an earlier problem if it had the same functions.
+def step_programs(
+    functions: StepFunctions,
+    given: tuple[Leaves, Leaves, Leaves],
+    steps: int | None,
+    *,
+    jit: bool,
+) -> StepPrograms:
+    """Return the programs, those of an earlier problem if it had the same functions.
 
     They are kept as long as both the step and the loss are.
+
+    Parameters
+    ----------
+    functions : StepFunctions
+        What to compile.
+    given : tuple of lists of arrays
+        Parameters, initial state and xs.
+    steps : int or None
+        Number of steps, if it is known.
+    jit : bool
+        Whether to compile.
     """
-    shapes = tuple(tuple((a.shape, a.dtype) for a in leaves) for leaves in (state, params, xs))
-    rest = (functions.structures, functions.numbered, functions.loss_takes_params, shapes)
+    if not jit:
+        return _eager(functions, given)
+    shapes = tuple(tuple((a.shape, a.dtype) for a in leaves) for leaves in given)
+    taken = functions.numbered, functions.loss_takes_params, functions.cond
     try:
         known = _known.setdefault(functions.step, WeakKeyDictionary())
         kept = known.setdefault(functions.loss, {})
     except TypeError:  # not hashable, or not weakly: not shared
         kept = {}
-    if rest not in kept:
-        kept[rest] = _compile(functions, state, params, xs)
-    return kept[rest]
+    rows = rows_for(bytes_of(given[1]), steps)
+    key = (functions.layouts, taken, shapes, rows)
+    if key not in kept:
+        kept[key] = _compile(functions, given, rows)
+    return kept[key]
 
 
-def _compile(functions: Functions, state: Leaves, params: Leaves, xs: Leaves) -> Programs:
-    number = np.int32(0)
-    dtype = functions.check(params, state, [x[0] for x in xs])
-    adjoint, gradient = split(state, functions.flags[0])[0], split(params, functions.flags[1])[0]
+def _compile(
+    functions: StepFunctions, given: tuple[Leaves, Leaves, Leaves], rows: int
+) -> StepPrograms:
+    params, state, xs = given
+    number = [np.int32(0)] if functions.numbered else []
 
-    def program(function: Any, donated: tuple[int, ...], *args: Any) -> Any:
-        return jax.jit(function, donate_argnums=donated).lower(*args).compile()
+    def flat(params: Leaves, state: Leaves, x: Leaves) -> Leaves:
+        x, number = (x[:-1], x[-1]) if functions.numbered else (x, None)
+        return functions.once(params, state, x, number)
 
-    pull = program(functions.pull, (4, 5), params, state, xs, number, adjoint, gradient)
-    temporaries = pull.memory_analysis()
-    return Programs(
-        march=program(functions.march, (1,), params, state, xs, number, number),
-        pull=pull,
-        seed=program(functions.seed, (), params, state),
-        transient=int(getattr(temporaries, "temp_size_in_bytes", 0)),
-        value_dtype=dtype,
+    run, constants = as_jaxpr(flat, params, state, [*(x[0] for x in xs), *number])
+
+    def step(consts: Leaves, carry: Leaves, x: Leaves) -> tuple[Leaves, Leaves]:
+        return run(consts[len(params) :], [*consts[: len(params)], *carry, *x]), []
+
+    def going(consts: Leaves, carry: Leaves) -> Any:
+        return functions.going(consts[: len(params)], carry)
+
+    flags = [tuple(has_tangent(leaf) for leaf in leaves) for leaves in given]
+    code = LoopCode(
+        step,
+        functions.numbered,
+        None,
+        backward=False,
+        going=None if functions.cond is None else going,
+        moving=(
+            (*flags[0], *(False for _ in constants)),
+            flags[1],
+            (*flags[2], *(False for _ in number)),
+        ),
     )
+    loop = compile_loop(code, [*params, *constants], state, xs, rows)
+    last = [jax.ShapeDtypeStruct((1, *a.shape), a.dtype) for a in state]
+
+    def found(params: Leaves, last: Leaves) -> Any:
+        return functions.seed(loop.move, params, last)
+
+    compiled = jax.jit(found).lower(params, last).compile()
+
+    def seed(consts: Leaves, last: Leaves, ys: Leaves) -> Seed:  # noqa: ARG001
+        loss, adjoint, sums = compiled(consts[: len(params)], last)
+        return Seed(loss, [], adjoint, [], sums, [])
+
+    loss, adjoint, sums = jax.eval_shape(found, params, last)
+    return StepPrograms(loop, seed, Seed(loss, [], adjoint, [], sums, []), constants)
+
+
+def _eager(functions: StepFunctions, given: tuple[Leaves, Leaves, Leaves]) -> StepPrograms:
+    going = None if functions.cond is None else functions.going
+    loop = eager_loop(functions.once, going, *given)
+
+    def seed(consts: Leaves, last: Leaves, ys: Leaves) -> Seed:  # noqa: ARG001
+        loss, adjoint, sums = functions.seed(loop.move, consts, last)
+        return Seed(loss, [], adjoint, [], sums, [])
+
+    params, state, _ = given
+    first = seed(params, [leaf[None] for leaf in state], [])
+    shapes = Seed(
+        _abstract([first.value])[0], [], _abstract(first.adjoint), [], _abstract(first.sums), []
+    )
+    return StepPrograms(loop, seed, shapes, [])
+
+
+def _abstract(leaves: Leaves) -> Leaves:
+    return [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]

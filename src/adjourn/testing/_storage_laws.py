@@ -150,7 +150,8 @@ def _window_bytes(law: Law, driver: Driver) -> None:
     asked = f"{many} recorded steps instead of {few}"
     if took > 1.01 * declared + _SLACK:
         broken(law, f"{asked} took {format_bytes(took)} more, {format_bytes(declared)} declared")
-    if _SLACK < took < 0.99 * declared - _SLACK:  # none traced: not NumPy's memory
+    objects = max(_SLACK, declared / 16)  # of arrays that lie in other memory than NumPy's
+    if objects < took < 0.99 * declared - _SLACK:
         broken(law, f"{asked} took only {format_bytes(took)}, {format_bytes(declared)} declared")
     transient = recording - advancing
     if transient > 1.01 * window.transient_bytes + _SLACK:
