@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import adjourn
 
 project = "adjourn"
@@ -51,20 +49,6 @@ def _plain_first_line(_app, _what, _name, _obj, _options, lines: list[str]) -> N
         lines[0] = lines[0].replace("[1]_", "[1]")
 
 
-_MAYBE = ("calltree", "devito", "jax", "mpi", "pyadjoint", "pyrevolve", "schedules", "storage",
-          "tapenade")  # fmt: skip
-
-
-def _pages_that_exist(_app, docname: str, source: list[str]) -> None:
-    """Leave out of the front page's lists what is not written yet."""
-    if docname == "index":
-        here = Path(__file__).parent
-        missing = {name for name in _MAYBE if not (here / f"{name}.md").exists()}
-        lines = source[0].splitlines(keepends=True)
-        source[0] = "".join(line for line in lines if line.strip() not in missing)
-
-
 def setup(app) -> None:
     """Connect what this project needs of Sphinx."""
-    app.connect("source-read", _pages_that_exist)
     app.connect("autodoc-process-docstring", _plain_first_line)
