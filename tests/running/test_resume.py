@@ -291,7 +291,7 @@ def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="is not there"):
         resume(tmp_path / "none", Toy(STEPS), progress=False)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(WrongLedger, match="holds no run that can be resumed"):
+    with pytest.raises(WrongLedger, match="it holds no run"):
         resume(tmp_path / "empty", Toy(STEPS), progress=False)
 
     class Bare(Toy):
@@ -300,6 +300,7 @@ def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(NotSupported, match="has no carried"):
         run(Bare(STEPS), make_plan(), directory=tmp_path / "bare", progress=False)
     assert not (tmp_path / "bare").exists()
+    assert not list((tmp_path / "empty").iterdir())
 
 
 def test_a_full_disk_is_met_before_the_run(tmp_path):

@@ -48,6 +48,19 @@ def test_a_killed_run_is_listed_resumed_and_gone(tmp_path, capsys):
     assert capsys.readouterr().out == f"no unfinished run in {tmp_path}\n"
 
 
+def test_a_run_without_a_ledger_is_listed(tmp_path, capsys):
+    """It ended before its first step: there is nothing to go on from."""
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early" / "adjourn.lock").write_text("{}")
+    assert call("clean", tmp_path) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{tmp_path / 'early'}: ended before its first step, 2 B on disk")
+    assert "to remove them: adjourn clean --remove" in out
+    assert "adjourn resume" not in out
+    assert call("clean", tmp_path, "--remove") == 0
+    assert not list((tmp_path / "early").iterdir())
+
+
 @pytest.mark.parametrize(
     ("where", "words"),
     [

@@ -75,7 +75,9 @@ def _clean(args: argparse.Namespace) -> int:
     if not found:
         print(f"no unfinished run in {args.directory}")
     elif not args.remove and any(run.running is None for run in found):
-        print("to go on: adjourn resume DIRECTORY; to remove them: adjourn clean --remove")
+        begun = any(run.running is None and run.steps is not None for run in found)
+        go_on = "to go on: adjourn resume DIRECTORY; " if begun else ""
+        print(f"{go_on}to remove them: adjourn clean --remove")
     return 0
 
 
@@ -87,6 +89,8 @@ def _line(run: StaleRun, *, removed: bool) -> str:
         state = "removed" if removed else f"stopped {age} ago"
     where = "" if run.step is None else f" at step {run.step} of {run.steps}"
     size = format_bytes(run.nbytes)
+    if run.steps is None and run.phase == "not begun":
+        return f"{run.path}: ended before its first step, {size} on disk, {state}"
     return f"{run.path}: {run.problem}, {run.phase}{where}, {size} on disk, {state}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import DirectoryBusy
+from ..errors import BadValue, DirectoryBusy, WrongType
 from ..tiers import Files
 from ..tiers._files import read_all, write_all
 from ._ledger import LedgerContent, read_ledger
@@ -30,13 +30,19 @@ class RunDirectory:
         The directory; made if it is not there, and removed at the end if it was made here.
     files : Files, optional
         The layer of system calls.
+
+    Raises
+    ------
+    WrongType
+        The path is none.
     """
 
     def __init__(self, path: str | Path, files: Files | None = None) -> None:
-        self.path = os.fspath(path)
+        self.path = require_path(path)
         self.files = files or Files()
         self._fd = -1
         self._made = False
+        self._found = False
 
     @property
     def ledger_path(self) -> str:
@@ -56,16 +62,23 @@ class RunDirectory:
             Another process has it; the message names its pid and host.
         FileNotFoundError
             There is no such directory and ``make`` is false.
+        BadValue
+            It is a file.
         """
+        if Path(self.path).is_file():
+            raise BadValue(f"directory={self.path!r} is a file. Pass the path of a directory.")
         if make and not self.files.exists(self.path):
             self.files.make_directory(self.path)
             self._made = True
         path = str(Path(self.path) / _LOCK)
+        self._found = self.files.exists(path)
         for _ in range(_TRIES):
             fd = self.files.open(path, os.O_RDWR | os.O_CREAT)
             try:
                 taken = self.files.lock(fd)
                 if taken and self.files.is_at(fd, path):
+                    # What ended before it had a ledger said here whose the directory is.
+                    self._made = self._made or read_owner(self.files, fd).get("made") is True
                     self._write_owner(fd)
                     self._fd = fd
                     return
@@ -107,6 +120,17 @@ class RunDirectory:
         """Say whether the run that is resumed had made the directory."""
         self._made = made
 
+    @property
+    def was_begun(self) -> bool:
+        """Whether a run had been begun here when the lock was taken."""
+        return self._found
+
+    def let_be(self) -> None:
+        """Give the directory free as it was found, without a lock of a run that never was."""
+        if self._fd >= 0 and not self._found:
+            self.files.unlink(str(Path(self.path) / _LOCK))
+        self.unlock()
+
     def unlock(self) -> None:
         """Give the directory free; its files stay. Idempotent."""
         fd, self._fd = self._fd, -1
@@ -117,7 +141,8 @@ class RunDirectory:
         import json  # noqa: PLC0415
         import socket  # noqa: PLC0415
 
-        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        owner: dict[str, Any] = {"pid": os.getpid(), "host": socket.gethostname()}
+        owner |= {"since": time.time(), "made": self._made}
         data = memoryview(json.dumps(owner).encode())
         self.files.truncate(fd, 0)
         write_all(self.files, fd, data, 0)
@@ -178,9 +203,31 @@ class StaleRun:
     problem: str
 
 
+def require_path(value: object, name: str = "directory") -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    WrongType
+        It is none.
+    """
+    path = os.fspath(cast("str", value)) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(path, str) or not path:
+        raise WrongType(f"{name}={value!r} is no path. Pass a directory's path.")
+    return path
+
+
 def find_runs(path: str | Path) -> list[StaleRun]:
-    """Return the unfinished runs in ``path`` and in the directories directly under it."""
-    root = Path(path)
+    """Return the unfinished runs in ``path`` and in the directories directly under it.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such directory.
+    WrongType
+        The path is none.
+    """
+    root = Path(require_path(path, "path"))
     if not root.is_dir():
         raise FileNotFoundError(f"{path} is no directory. Pass the directory of a run.")
     below = sorted(entry for entry in root.iterdir() if entry.is_dir())
@@ -203,7 +250,7 @@ def clean(path: str | Path) -> list[StaleRun]:
             continue
         content = directory.read()
         first = content.records[0] if content and content.records else {}
-        directory.take_over(bool(first.get("made")))
+        directory.take_over(bool(first.get("made", directory.owns_directory())))
         directory.remove()
         removed.append(run)
     return removed

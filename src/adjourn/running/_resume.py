@@ -68,6 +68,8 @@ def resume(
         The run is still going on.
     FileNotFoundError
         There is no such directory.
+    WrongType
+        The directory is no path, or the problem none.
     """
     require_problem(problem)
     place = RunDirectory(directory, storage.files if storage else None)
@@ -78,18 +80,20 @@ def resume(
     place.lock(make=False)
     try:
         content = place.read()
+        if content is None:
+            raise _nothing_to_resume(place)
         first = first_record(content, place.path)
         made = _matching(content, first, problem, place.path)
         storage = storage or Storage.from_json(first["storage"])
         place.take_over(bool(first.get("made")))
     except BaseException:
-        place.unlock()
+        place.let_be()
         raise
     run = bytes.fromhex(first["run"])
     stage: Stage | None = None
     journal = _journal(place, problem, run, storage)
     try:
-        told = journal.continue_from(cast("LedgerContent", content))
+        told = journal.continue_from(content)
         found = journal.restore()
         tiers, damaged = _adopt(problem, made, storage, place, run)
         told += damaged
@@ -145,10 +149,11 @@ def run_in(
     place.lock(make=True)
     stage: Stage | None = None
     journal: Journal | None = None
-    begun = False
+    begun = refused = False
     try:
         content = place.read()
         if content is not None and content.records:
+            refused = True
             raise BadValue(
                 f"directory={place.path!r} holds a run that is not finished. Go on with "
                 f"adjourn.resume({place.path!r}, problem), remove it with `adjourn clean`, or pass "
@@ -172,7 +177,7 @@ def run_in(
     except BaseException as error:
         if begun:
             _keep(stage, journal, error, place.path)
-        elif isinstance(error, BadValue) and journal is None and stage is None:
+        elif refused:
             place.unlock()
         else:
             if stage is not None:
@@ -196,6 +201,18 @@ def _journal(place: RunDirectory, problem: Problem, run: bytes, storage: Storage
         durable=storage.durable,
         tolerant=storage.tolerant,
     )
+
+
+def _nothing_to_resume(place: RunDirectory) -> WrongLedger:
+    """Return the error for a directory without a ledger."""
+    again = f"Begin with adjourn.run(..., directory={place.path!r})"
+    if place.was_begun:
+        return WrongLedger(
+            f"directory={place.path!r} is to be resumed; its run ended while it was measured or "
+            f"planned, before its first step: there is nothing to go on from, and nothing is "
+            f"lost. {again}, which starts over there."
+        )
+    return WrongLedger(f"directory={place.path!r} is to be resumed; it holds no run. {again}.")
 
 
 def _matching(

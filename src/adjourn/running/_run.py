@@ -14,6 +14,7 @@ from ..errors import BadValue, WrongType
 from ..planning import Costs, Plan, plan, plan_schedule
 from ..problem import Problem
 from ..schedules import Action, Schedule
+from ._directory import require_path
 from ._executor import Executor, Journal
 from ._measure import measure, measure_disk
 from ._progress import progress_bar
@@ -88,9 +89,8 @@ def run(
     require_problem(problem)
     if storage is not None and not isinstance(storage, Storage):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise WrongType(f"storage={storage!r} is not a Storage. Pass adjourn.Storage(...).")
-    places = (str, Path, type(None))
-    if not isinstance(directory, places) or directory == "":  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"directory={directory!r} is no path. Pass a directory's path, or None.")
+    if directory is not None:
+        directory = require_path(directory)
 
     def make(place: str | None = None) -> Plan:
         nonlocal costs
