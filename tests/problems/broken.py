@@ -185,6 +185,23 @@ class CarriesTooLittle(Reaction):
         return {name: a for name, a in super().carried().items() if name != "adjoint"}
 
 
+class CarriesOldRoles(Leapfrog):
+    """The adjoints change places with each step, and carried() was written down once."""
+
+    def __init__(self):
+        super().__init__()
+        self.written = super().carried()
+
+    def carried(self):
+        return self.written
+
+    def reverse(self, start, stop):
+        for step in reversed(range(start, stop)):
+            super().reverse(step, step + 1)
+            self.later, self.latest = self.latest, self.later
+            self.later[:], self.latest[:] = self.latest.copy(), self.later.copy()
+
+
 class NotLinearAtAll(Advection):
     """Says that its reverse reads nothing, and reads the state."""
 
@@ -228,6 +245,7 @@ BROKEN = {
     HidesOverlap: "recompute",
     NeedsItsNeighbours: "live reverse",
     CarriesTooLittle: "carried resumes",
+    CarriesOldRoles: "carried is current",
     NotLinearAtAll: "reads nothing",
     TapeIsACopy: "tape round trip",
     RaisesOnReplay: "state round trip",

@@ -8,7 +8,7 @@ from adjourn import BadValue, LawBroken, Problem
 from adjourn.models import synthetic
 from adjourn.testing import LAWS, ProblemSuite, check_laws
 from problems import Advection, Leapfrog, Reaction
-from problems.broken import BROKEN, ForgetsToZero, RaisesOnReplay
+from problems.broken import BROKEN, CarriesOldRoles, ForgetsToZero, RaisesOnReplay
 
 
 class TestAdvection(ProblemSuite):
@@ -37,6 +37,17 @@ class TestLeapfrogOfOneStep(ProblemSuite):
 
     def make(self):
         return Leapfrog(steps=1)
+
+
+class TestChangingPlaces(ProblemSuite):
+    """Adjoints that change places with each step, named anew whenever they are asked for."""
+
+    def make(self):
+        class Current(CarriesOldRoles):
+            def carried(self):
+                return Leapfrog.carried(self)
+
+        return Current()
 
 
 class TestAcoustic(ProblemSuite):

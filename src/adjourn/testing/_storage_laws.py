@@ -111,6 +111,25 @@ def _tape_round_trip(law: Law, driver: Driver) -> None:
 
 def _carried_resumes(law: Law, driver: Driver) -> None:
     reference = driver.gradient()
+    when = "carried() saved, begin() called and carried() written back in the reverse sweep"
+    _compare(law, reference, _interrupted(driver, 0), when)
+
+
+def _carried_current(law: Law, driver: Driver) -> None:
+    """Change the arrays' places between save and restore by one step, and by two."""
+    reference = driver.gradient()
+    for further in (1, 2):
+        steps = f"{further} step{'s' * (further > 1)}"
+        when = f"carried() saved, {steps} more reversed, begin() called and carried() written back"
+        _compare(law, reference, _interrupted(driver, further), when)
+
+
+def _interrupted(driver: Driver, further: int) -> Mapping[str, Array]:
+    """Return the outputs of a reverse sweep that begins anew at each segment.
+
+    It goes on by ``further`` steps after what it carries was saved, as a process does that is
+    killed later; a new process has its arrays in other places than those had.
+    """
     length = max(1, driver.longest // 2)
     problem = driver.problem
     driver.begin(length)
@@ -119,15 +138,20 @@ def _carried_resumes(law: Law, driver: Driver) -> None:
     for state in reversed(kept):
         stop = min(state.step + length, driver.steps)
         carried = {name: array.copy() for name, array in problem.carried().items()}
+        if further:
+            _reverse_segment(driver, state, stop, max(stop - further, state.step))
         problem.begin()
         for name, array in problem.carried().items():
             array[...] = carried[name]
-        driver.put(state)
-        if driver.records:
-            problem.record(state.step, stop, replay=True)
-        problem.reverse(state.step, stop)
-    when = "carried() saved, begin() called and carried() written back in the reverse sweep"
-    _compare(law, reference, driver.outputs(), when)
+        _reverse_segment(driver, state, stop, state.step)
+    return driver.outputs()
+
+
+def _reverse_segment(driver: Driver, state: Kept, stop: int, down_to: int) -> None:
+    driver.put(state)
+    if driver.records:
+        driver.problem.record(state.step, stop, replay=True)
+    driver.problem.reverse(down_to, stop)
 
 
 def _window_bytes(law: Law, driver: Driver) -> None:
@@ -226,6 +250,12 @@ STORAGE_LAWS = (
         "carried resumes",
         "carried() and a snapshot are all that a resumed reverse sweep needs",
         _carried_resumes,
+        lambda driver: driver.has("carried"),
+    ),
+    Law(
+        "carried is current",
+        "carried() returns the arrays that have these roles now, whatever changed places since",
+        _carried_current,
         lambda driver: driver.has("carried"),
     ),
 )

@@ -160,3 +160,7 @@ class ProblemSuite:
     def test_carried_resumes(self) -> None:
         """Carried() and a snapshot are all that a resumed reverse sweep needs."""
         self.check("carried resumes")
+
+    def test_carried_is_current(self) -> None:
+        """Carried() returns the arrays that have these roles now, whatever changed places since."""
+        self.check("carried is current")
