@@ -17,5 +17,16 @@ from ._plan import Plan
 from ._planning import plan
 from ._scan import scan
 from ._step import StepProblem
+from ._while import while_loop
 
-__all__ = ["Plan", "StepProblem", "checkpoint", "grad", "plan", "scan", "value_and_grad", "vjp"]
+__all__ = [
+    "Plan",
+    "StepProblem",
+    "checkpoint",
+    "grad",
+    "plan",
+    "scan",
+    "value_and_grad",
+    "vjp",
+    "while_loop",
+]

@@ -110,7 +110,7 @@ def without_effects(closed: Any) -> Any:
     """Return a program without the equations that act on the world."""
     jaxpr = bare(closed)
     quiet = jaxpr.replace(
-        eqns=[eqn for eqn in jaxpr.eqns if not eqn.effects], effects=_extend.no_effects
+        eqns=[eqn for eqn in jaxpr.eqns if not eqn.effects], effects=set[Any]()
     )
     return _extend.ClosedJaxpr(quiet, constants(closed))
 

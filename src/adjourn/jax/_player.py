@@ -11,6 +11,7 @@ import numpy as np
 from ..optimum import binomial
 from ._body import Body
 from ._compat import jnp, lax
+from ._lanes import only
 
 __all__ = ["Given", "Player", "Stack", "at_all", "chooser", "put_all", "stacked"]
 
@@ -49,6 +50,20 @@ class Stack(NamedTuple):
         places = lax.dynamic_update_index_in_dim(self.places, block, self.depth, 0)
         return Stack(kept, self.order, places, self.depth + 1)
 
+    def give_up(self, position: Any) -> Stack:
+        """Return the stack without the snapshot at a position; with all of them for 0."""
+        last = self.depth - 1
+        at = jnp.arange(len(self.order), dtype=jnp.int32)
+        take = jnp.where((at >= position) & (at < last), at + 1, at)
+        take = jnp.where(at == last, position, take)
+        moved = Stack(self.kept, self.order[take], self.places[take], last)
+        none = position == 0
+        return moved._replace(
+            order=jnp.where(none, self.order, moved.order),
+            places=jnp.where(none, self.places, moved.places),
+            depth=jnp.where(none, self.depth, last),
+        )
+
     def drop(self, when: Any) -> Stack:
         """Return the stack without its top, if ``when``."""
         return self._replace(depth=jnp.where(when, self.depth - 1, self.depth))
@@ -65,12 +80,15 @@ class Given(NamedTuple):
         Residuals that are the same for all steps.
     by_ys : list of arrays or None
         The cotangents of the outputs that have one, of all steps; None where they are zero.
+    steps : int32 scalar, optional
+        The steps of this lane under vmap, where lanes may differ; those beyond change nothing.
     """
 
     consts: Leaves
     xs: Leaves
     fixed: Leaves
     by_ys: Leaves
+    steps: Any = None
 
 
 class Sums(NamedTuple):
@@ -127,7 +145,9 @@ class Player:
         """Run the blocks [first, last) on the live carry."""
 
         def step(number: Any, carry: Leaves) -> Leaves:
-            return self.body.advance(given.consts, carry, at_all(given.xs, self.place(number)))
+            xs = at_all(given.xs, self.place(number))
+            new = self.body.advance(given.consts, carry, xs)
+            return new if given.steps is None else only(number < given.steps, new, carry)
 
         return lax.fori_loop(self.start(first), self.start(last), step, carry)
 
@@ -200,6 +220,9 @@ class Player:
         ]
         consts, carry, x = self.body.pull(given.fixed, residuals, sums.carry, by_y)
         added = [one + two for one, two in zip(sums.consts, consts, strict=True)]
+        if given.steps is not None:
+            here = number < given.steps
+            added, carry = only(here, added, sums.consts), only(here, carry, sums.carry)
         return Sums(added, carry, put_all(sums.xs, x, place))
 
 
