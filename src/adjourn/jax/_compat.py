@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax as _jax
@@ -22,6 +23,7 @@ __all__ = [
     "bind",
     "constants",
     "evaluate",
+    "fresh_traces",
     "is_literal",
     "jax",
     "jnp",
@@ -29,7 +31,9 @@ __all__ = [
     "lax",
     "perturbed",
     "prune",
+    "refuses_loop",
     "reverse_only",
+    "scopes",
     "static",
     "without_effects",
     "zero",
@@ -71,6 +75,26 @@ def constants(jaxpr: Any) -> Sequence[Any]:
     return getattr(jaxpr, "consts", ())
 
 
+def scopes(eqn: Any) -> list[tuple[str, bool]]:
+    """Return the named scopes an equation was traced in, and the transformations, outer first.
+
+    Each with whether it is a scope.
+    """
+    stack: Any = eqn.source_info.name_stack.stack
+    return [(str(part.name), type(part).__name__ == "Scope") for part in stack]
+
+
+_marked: Any = getattr(_jax, "make_user_context", lambda: None)()
+
+
+def fresh_traces(key: tuple[str, ...]) -> AbstractContextManager[Any]:
+    """Return a context in which jitted functions are traced anew, once for each key.
+
+    Before JAX 0.9 a function that was traced before keeps its old trace.
+    """
+    return nullcontext() if _marked is None else _marked(key)
+
+
 def is_literal(atom: Any) -> bool:
     """Return whether an input of an equation is a number written in the program."""
     return isinstance(atom, _extend.Literal)
@@ -109,9 +133,7 @@ def prune(closed: Any, outputs: Sequence[int]) -> tuple[Any, list[bool]]:
 def without_effects(closed: Any) -> Any:
     """Return a program without the equations that act on the world."""
     jaxpr = bare(closed)
-    quiet = jaxpr.replace(
-        eqns=[eqn for eqn in jaxpr.eqns if not eqn.effects], effects=set[Any]()
-    )
+    quiet = jaxpr.replace(eqns=[eqn for eqn in jaxpr.eqns if not eqn.effects], effects=set[Any]())
     return _extend.ClosedJaxpr(quiet, constants(closed))
 
 
@@ -147,6 +169,11 @@ def zero(cotangent: Any) -> bool:
 def keeps_barriers() -> bool:
     """Return whether the compiler keeps optimisation barriers, so that jax.checkpoint works."""
     return jax.default_backend() != "cpu"
+
+
+def refuses_loop(error: ValueError) -> bool:
+    """Return whether JAX says that it has no reverse mode of a while loop."""
+    return "while_loop" in str(error) and "everse-mode" in str(error)
 
 
 _reverse_only: Any = _extend.Primitive("adjourn_reverse_only")

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from ._compat import bare, bind, constants, is_literal, jax, lax
+from ._checkpoint import checkpoint
+from ._compat import bare, bind, constants, evaluate, is_literal, jax, lax
 from ._fingerprint import Fingerprint, describe, digest
+from ._marks import marking
+from ._pieces import CHECKPOINTS, NOTHING, Again, Equation, Item, Piece, items_of, walk
+from ._trees import has_tangent
 
-__all__ = ["LoopSite", "Program", "Replace", "trace"]
+__all__ = ["LoopSite", "Opened", "Program", "Replace", "trace"]
 
 Leaves: TypeAlias = list[Any]
 Body: TypeAlias = Callable[[Leaves, Leaves], tuple[Leaves, Leaves]]
@@ -55,8 +59,8 @@ class LoopSite:
 
     @property
     def depth(self) -> int:
-        """The number of scans around this one."""
-        return self.path.count("scan#") - 1
+        """The number of loops around this one."""
+        return self.path.count("scan#") + self.path.count("while#") - 1
 
 
 Replace: TypeAlias = Callable[[LoopSite, Body, Leaves, Leaves], "tuple[Leaves, Leaves] | None"]
@@ -64,6 +68,11 @@ Replace: TypeAlias = Callable[[LoopSite, Body, Leaves, Leaves], "tuple[Leaves, L
 
 None leaves the loop as it is, with the loops in its body replaced.
 """
+
+Opened: TypeAlias = Callable[
+    [str, Callable[[Leaves], Any], Callable[[Leaves], Leaves], Leaves], Leaves
+]
+"""Runs a loop of unknown length: path, condition, step and initial carry to last carry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,26 +99,44 @@ class Program:
         return tuple(_loops(bare(self.closed), "", 1))
 
     @cached_property
+    def open_loops(self) -> tuple[str, ...]:
+        """The paths of the loops whose length is known at run time, if they carry real numbers."""
+        return tuple(_open_loops(bare(self.closed), ""))
+
+    @cached_property
     def fingerprint(self) -> Fingerprint:
         """What tells this program from another."""
         loops = tuple((site.path, site.steps, site.carry) for site in self.loops)
         return Fingerprint(self.arguments, loops, digest(self.closed))
 
-    def run(self, replace: Replace, leaves: Sequence[Any]) -> Any:
-        """Evaluate the program on flat arguments with its loops replaced; traceable."""
-        run = _Rewriter(replace, {site.path: site for site in self.loops})
+    def run(
+        self,
+        replace: Replace,
+        leaves: Sequence[Any],
+        again: Again = NOTHING,
+        opened: Opened | None = None,
+    ) -> Any:
+        """Evaluate the program on flat arguments with its loops replaced; traceable.
+
+        The sites ``again`` keep their inputs alone for a backward pass, and run again there.
+        Loops of unknown length are run by ``opened``, or left as they are.
+        """
+        sites = {site.path: site for site in self.loops}
+        run = _Rewriter(replace, sites, again, opened, frozenset(self.open_loops))
         closed = self.closed
         out = run.evaluate(bare(closed), constants(closed), leaves, "")
         return jax.tree.unflatten(self.result, out)
 
 
-def trace(function: Callable[..., Any], *args: Any) -> Program:
+def trace(function: Callable[..., Any], *args: Any, packages: tuple[str, ...] = ()) -> Program:
     """Trace a function on arguments, concrete or not, into a program.
 
     Costs one trace; nothing is compiled or run. What the function closes over becomes part of
-    the program: traced values of an outer transformation too.
+    the program: traced values of an outer transformation too. Calls of functions of
+    ``packages`` are marked; equations stay the same.
     """
-    closed, shapes = jax.make_jaxpr(function, return_shape=True)(*args)
+    with marking(packages):
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*args)
     paths, _ = jax.tree_util.tree_flatten_with_path(args)
     names = [jax.tree_util.keystr(path) for path, _ in paths]
     kinds = [describe(var.aval) for var in bare(closed).invars]
@@ -120,37 +147,8 @@ def trace(function: Callable[..., Any], *args: Any) -> Program:
 # --- finding the loops
 
 
-def _parts(eqn: Any, path: str, number: int) -> list[tuple[Any, str]]:
-    """Return the programs within an equation that a rewrite enters, and their paths."""
-    name, params = eqn.primitive.name, eqn.params
-    here = f"{path}/" if path else ""
-    if name == "scan":
-        return [(params["jaxpr"], f"{here}scan#{number}")]
-    if name in ("jit", "pjit"):
-        label = str(params["name"]).strip("<>")
-        return [(params["jaxpr"], f"{here}{label}#{number}")]
-    if name in ("remat", "remat2", "checkpoint"):
-        return [(params["jaxpr"], f"{here}checkpoint#{number}")]
-    if name in ("closed_call", "core_call"):
-        return [(params["call_jaxpr"], f"{here}call#{number}")]
-    if name == "cond":
-        branches = enumerate(params["branches"])
-        return [(jaxpr, f"{here}cond#{number}[{index}]") for index, jaxpr in branches]
-    return []
-
-
-def _walk(jaxpr: Any, path: str) -> Iterator[tuple[Any, list[tuple[Any, str]]]]:
-    """Yield each equation with the programs within it; calls of one name are numbered."""
-    seen: dict[str, int] = {}
-    for eqn in jaxpr.eqns:
-        kind = eqn.primitive.name
-        label = f"{kind}:{eqn.params['name']}" if kind in ("jit", "pjit") else kind
-        number = seen[label] = seen.get(label, -1) + 1
-        yield eqn, _parts(eqn, path, number)
-
-
 def _loops(jaxpr: Any, path: str, turns: int) -> Iterator[LoopSite]:
-    for eqn, parts in _walk(jaxpr, path):
+    for eqn, parts, _ in walk(jaxpr, path):
         times = turns
         if eqn.primitive.name == "scan":
             site = _site(eqn, parts[0][1], turns)
@@ -158,6 +156,14 @@ def _loops(jaxpr: Any, path: str, turns: int) -> Iterator[LoopSite]:
             yield site
         for part, inner in parts:
             yield from _loops(bare(part), inner, times)
+
+
+def _open_loops(jaxpr: Any, path: str) -> Iterator[str]:
+    for eqn, parts, at in walk(jaxpr, path):
+        if eqn.primitive.name == "while" and any(has_tangent(v.aval) for v in eqn.outvars):
+            yield at
+        for part, inner in parts:
+            yield from _open_loops(bare(part), inner)
 
 
 def _site(eqn: Any, path: str, turns: int) -> LoopSite:
@@ -183,44 +189,79 @@ def _site(eqn: Any, path: str, turns: int) -> LoopSite:
 
 
 class _Rewriter:
-    """Evaluates a program equation by equation; equations without a loop stay as they are."""
+    """Evaluates a program equation by equation; what is not replaced stays as it is."""
 
-    def __init__(self, replace: Replace, sites: dict[str, LoopSite]) -> None:
+    def __init__(
+        self,
+        replace: Replace,
+        sites: dict[str, LoopSite],
+        again: Again,
+        opened: Opened | None,
+        open_loops: frozenset[str],
+    ) -> None:
         self.replace = replace
         self.sites = sites
+        self.again = again
+        self.opened = opened
+        self.open_loops = open_loops if opened else frozenset[str]()
 
     def evaluate(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any], path: str) -> Leaves:
         """Evaluate a program and return its outputs."""
         values: dict[Any, Any] = {}
         values.update(zip(jaxpr.constvars, consts, strict=True))
         values.update(zip(jaxpr.invars, args, strict=True))
+        self.items(items_of(jaxpr, path, self.again), values)
+        return [atom.val if is_literal(atom) else values[atom] for atom in jaxpr.outvars]
 
-        def read(atom: Any) -> Any:
-            return atom.val if is_literal(atom) else values[atom]
+    def items(self, items: Sequence[Item], values: dict[Any, Any]) -> None:
+        """Evaluate equations and pieces in order, adding to the values."""
+        for item in items:
+            if isinstance(item, Piece):
+                given = [values[atom] for atom in item.inputs]
+                made = checkpoint(self.piece(item))(*given)
+                values.update(zip(item.outputs, made, strict=True))
+                continue
+            eqn = item.eqn
+            given = [atom.val if is_literal(atom) else values[atom] for atom in eqn.invars]
+            values.update(zip(eqn.outvars, self.call(item, given), strict=True))
 
-        for eqn, parts in _walk(jaxpr, path):
-            given = [read(atom) for atom in eqn.invars]
-            out = self.call(eqn, parts, given)
-            values.update(zip(eqn.outvars, out, strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
+    def piece(self, piece: Piece) -> Callable[..., Leaves]:
+        """Return a piece as a function of its inputs."""
 
-    def call(self, eqn: Any, parts: list[tuple[Any, str]], given: Leaves) -> Leaves:
+        def run(*given: Any) -> Leaves:
+            values = dict(zip(piece.inputs, given, strict=True))
+            self.items(piece.items, values)
+            return [values[var] for var in piece.outputs]
+
+        return run
+
+    def call(self, item: Equation, given: Leaves) -> Leaves:
         """Evaluate one equation."""
+        eqn, parts = item.eqn, item.parts
         name, params = eqn.primitive.name, eqn.params
-        if name != "scan" and not any(_has_loop(bare(part)) for part, _ in parts):
+        touched = any(self.touched(bare(part), path) for part, path in parts)
+        opened = name == "while" and parts[0][1] in self.open_loops
+        if name != "scan" and name not in self.again.dropped and not touched and not opened:
             return bind(eqn, given)
+        if name == "while":
+            return self.loop(params, parts[0][1], given)
         if name == "scan":
             return self.scan(params, parts[0][1], given)
         inner = [self.function(part, path) for part, path in parts]
         if name == "cond":
             index, *operands = given
             return list(lax.switch(index, inner, *operands))
-        if name in ("remat", "remat2", "checkpoint"):
+        if name in CHECKPOINTS and not self.again.drops:
             wrapped = jax.checkpoint(
                 inner[0], policy=params["policy"], prevent_cse=params["prevent_cse"]
             )
             return list(wrapped(*given))
         return inner[0](*given)
+
+    def touched(self, jaxpr: Any, path: str) -> bool:
+        """Return whether anything within a program is replaced."""
+        inside = any(loop.startswith(f"{path}/") for loop in self.open_loops)
+        return inside or self.again.within(path) or _has(jaxpr, ("scan", *self.again.dropped))
 
     def function(self, part: Any, path: str) -> Callable[..., Leaves]:
         """Return a part of the program as a function of its inputs."""
@@ -229,6 +270,22 @@ class _Rewriter:
             return self.evaluate(bare(part), constants(part), args, path)
 
         return run
+
+    def loop(self, params: dict[str, Any], path: str, given: Leaves) -> Leaves:
+        """Run a loop of unknown length through ``opened``, or as it is."""
+        first, second = params["cond_nconsts"], params["body_nconsts"]
+        asked, consts, init = given[:first], given[first : first + second], given[first + second :]
+        step = self.function(params["body_jaxpr"], path)
+
+        def condition(carry: Leaves) -> Any:
+            return evaluate(params["cond_jaxpr"], [*asked, *carry])[0]
+
+        def body(carry: Leaves) -> Leaves:
+            return step(*consts, *carry)
+
+        if self.opened is not None and path in self.open_loops:
+            return self.opened(path, condition, body, init)
+        return list(lax.while_loop(condition, body, init))
 
     def scan(self, params: dict[str, Any], path: str, given: Leaves) -> Leaves:
         """Run a loop through ``replace``, or as it is."""
@@ -250,8 +307,8 @@ class _Rewriter:
         return [*last, *ys]
 
 
-def _has_loop(jaxpr: Any) -> bool:
-    for eqn, parts in _walk(jaxpr, ""):
-        if eqn.primitive.name == "scan" or any(_has_loop(bare(part)) for part, _ in parts):
-            return True
-    return False
+def _has(jaxpr: Any, names: tuple[str, ...]) -> bool:
+    return any(
+        eqn.primitive.name in names or any(_has(bare(part), names) for part, _ in parts)
+        for eqn, parts, _ in walk(jaxpr, "")
+    )

@@ -1,0 +1,105 @@
+"""The real inputs of every site: the program run once, a level at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ._compat import bind, jax
+from ._levels import Flat, Level, Node
+
+__all__ = ["Captured", "capture", "run_flats"]
+
+
+class Captured:
+    """What a level was given, and the values of it that were asked for.
+
+    Attributes
+    ----------
+    level : Level
+        The level.
+    values : dict of int to array
+        Values by their numbers; the inputs of every site of the level are among them.
+    within : dict of int to Captured
+        By the place of a loop or branch among the equations: its first step, or the side taken.
+    """
+
+    def __init__(self, level: Level, values: dict[int, Any]) -> None:
+        self.level = level
+        self.values = values
+        self.within: dict[int, Captured] = {}
+
+
+def run_flats(
+    level: Level, flats: Iterable[Flat], values: dict[int, Any], results: Sequence[int]
+) -> list[Any]:
+    """Run equations of a level on values, traced or not; return some of what is then known."""
+    known = {**level.numbers, **values}
+    for flat in flats:
+        given = [
+            atom.val if value is None else known[value]
+            for atom, value in zip(flat.eqn.invars, flat.inputs, strict=True)
+        ]
+        known.update(zip(flat.outputs, bind(flat.eqn, given), strict=True))
+    return [known[value] for value in results]
+
+
+def capture(
+    level: Level,
+    given: Sequence[Any],
+    inputs: Callable[[Level, Node], Iterable[int]],
+    shown: Callable[[str], None],
+) -> Captured:
+    """Run a level and return the inputs of all its sites, and of the sites within.
+
+    Costs a compilation and a run of each level without its derivative: of the program, of one
+    step of each loop, of the side of a branch that is taken; and the inputs of all sites held.
+    """
+    shown(f"running {level.path or 'the program'} once")
+    wanted: set[int] = set()
+    for node in _same_level(level.nodes):
+        wanted.update(inputs(level, node))
+    entered = [k for k, flat in enumerate(level.flats) if flat.subs]
+    for place in entered:
+        wanted.update(v for v in level.flats[place].inputs if v is not None)
+    start = dict(zip(level.inputs, given, strict=True))
+    asked = sorted(wanted - {*start, *level.numbers})
+    last = _last(level, asked)
+
+    def run(given: list[Any]) -> list[Any]:
+        begin = dict(zip(level.inputs, given, strict=True))
+        return run_flats(level, level.flats[:last], begin, asked)
+
+    made: list[Any] = jax.jit(run)(list(given)) if asked else []
+    seen = Captured(level, {**level.numbers, **start, **dict(zip(asked, made, strict=True))})
+    for place in entered:
+        flat = level.flats[place]
+        values = [
+            atom.val if v is None else seen.values[v]
+            for atom, v in zip(flat.eqn.invars, flat.inputs, strict=True)
+        ]
+        if flat.eqn.primitive.name == "cond":
+            side = min(max(int(values[0]), 0), len(flat.subs) - 1)
+            seen.within[place] = capture(flat.subs[side], values[1:], inputs, shown)
+            continue
+        (sub,) = flat.subs
+        if sub.steps == 0:
+            continue
+        moving = sub.consts + sub.carries
+        first = -1 if flat.eqn.params["reverse"] else 0
+        values[moving:] = [x[first] for x in values[moving:]]
+        seen.within[place] = capture(sub, values, inputs, shown)
+    return seen
+
+
+def _same_level(nodes: Iterable[Node]) -> Iterable[Node]:
+    for node in nodes:
+        yield node
+        yield from _same_level(node.children)
+
+
+def _last(level: Level, asked: Sequence[int]) -> int:
+    """Return how many equations make the values asked for."""
+    wanted = {*asked}
+    places = [k for k, flat in enumerate(level.flats) if wanted.intersection(flat.outputs)]
+    return max(places, default=-1) + 1

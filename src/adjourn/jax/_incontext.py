@@ -1,0 +1,241 @@
+"""The bytes of any choice of loops and sites in context, without tracing or compiling it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isqrt
+from typing import TypeAlias
+
+from ._levels import Flat, Level, Node
+
+__all__ = ["Held", "InContext", "Way"]
+
+Way: TypeAlias = "tuple[int | str, int]"
+"""What a loop keeps, as ``slots`` and ``window`` of `adjourn.jax.scan`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a level keeps for one run of it.
+
+    Attributes
+    ----------
+    each : int
+        Bytes that differ from run to run.
+    once : int
+        Bytes made of what is the same for all runs.
+    outer : frozenset of int
+        Places among the level's inputs that are read, and kept outside.
+    peak : int
+        Most bytes held while it is reversed, ``each`` included.
+    at_peak : str
+        The site that is being reversed then; empty if it is the turn.
+    """
+
+    each: int
+    once: int
+    outer: frozenset[int]
+    peak: int
+    at_peak: str
+
+
+@dataclass(slots=True)
+class _Sweep:
+    """What is kept as the equations of a level are run in order."""
+
+    level: Level
+    ids: set[int] = field(default_factory=set[int])
+    each: int = 0
+    once: int = 0
+    peak: int = 0
+    at_peak: str = ""
+
+    def keep(self, values: Iterable[int | None]) -> None:
+        level = self.level
+        for value in values:
+            if value is None or value in self.ids:
+                continue
+            self.ids.add(value)
+            if value in level.shared:
+                continue
+            if level.varying[value]:
+                self.each += level.sizes[value]
+            else:
+                self.once += level.sizes[value]
+
+    def own(self, nbytes: int, varying: bool) -> None:
+        if varying:
+            self.each += nbytes
+        else:
+            self.once += nbytes
+
+    def reach(self, above: int, where: str) -> None:
+        """Note that so many bytes more than what is kept now are held for a while."""
+        if self.each + self.once + above > self.peak:
+            self.peak, self.at_peak = self.each + self.once + above, where
+
+
+class InContext:
+    """The model of one program in context.
+
+    What the reverse reads is a set of values: each equation reads some of its inputs and
+    results, a site that runs again reads its inputs alone, and what several of them read is
+    kept once. So the value of a site depends on all others, and may be negative. A placement
+    takes one pass over the equations: milliseconds for some thousand.
+
+    Parameters
+    ----------
+    root : Level
+        The program.
+    """
+
+    def __init__(self, root: Level) -> None:
+        self.root = root
+        self.nodes = {node.path: node for node in _all(root)}
+        self._inputs: dict[tuple[int, int, int], list[int]] = {}
+        self._live: dict[int, int] = {}
+
+    def held(self, sites: Iterable[str], way: Callable[[Level], Way]) -> Held:
+        """Return what the whole program keeps, these sites running again."""
+        return self.level(self.root, frozenset(sites), way)
+
+    def level(self, level: Level, sites: frozenset[str], way: Callable[[Level], Way]) -> Held:
+        """Return what one run of a level keeps."""
+        sweep = _Sweep(level)
+        self._run(sweep, 0, len(level.flats), _chosen(level.nodes, sites), sites, way)
+        if sweep.each + sweep.once > sweep.peak:
+            sweep.peak, sweep.at_peak = sweep.each + sweep.once, ""
+        outer = frozenset(sweep.ids & level.shared)
+        return Held(sweep.each, sweep.once, outer, sweep.peak - sweep.once, sweep.at_peak)
+
+    def _run(
+        self,
+        sweep: _Sweep,
+        start: int,
+        stop: int,
+        nodes: Sequence[Node],
+        sites: frozenset[str],
+        way: Callable[[Level], Way],
+    ) -> None:
+        flats = sweep.level.flats
+        at = start
+        for node in nodes:
+            for flat in flats[at : node.start]:
+                self._flat(sweep, flat, sites, way)
+            at = node.stop
+            if not self.counts(sweep.level, node):
+                continue
+            sweep.keep(self.inputs(sweep.level, node))
+            inner = _Sweep(sweep.level, set(sweep.ids))
+            within = _chosen(node.children, sites)
+            self._run(inner, node.start, node.stop, within, sites, way)
+            extra = inner.each + inner.once
+            where = inner.at_peak if inner.peak > extra else node.path
+            sweep.reach(max(extra, inner.peak), where)
+        for flat in flats[at:stop]:
+            self._flat(sweep, flat, sites, way)
+
+    def _flat(
+        self, sweep: _Sweep, flat: Flat, sites: frozenset[str], way: Callable[[Level], Way]
+    ) -> None:
+        if not flat.counts:
+            return
+        level = sweep.level
+        varying = level.varying[flat.outputs[0]]
+        if not flat.subs:
+            sweep.keep(flat.inputs[k] for k in flat.reads.inputs)
+            sweep.keep(flat.outputs[k] for k in flat.reads.outputs)
+            sweep.own(flat.reads.own, varying)
+            return
+        held = [self.level(sub, sites, way) for sub in flat.subs]
+        if flat.eqn.primitive.name == "cond":
+            sweep.keep(flat.inputs[:1])
+            for one in held:
+                sweep.keep(flat.inputs[1 + k] for k in one.outer)
+                sweep.own(one.each + one.once, varying)
+            most = max(held, key=lambda one: one.peak - one.each)
+            sweep.reach(most.peak - most.each, most.at_peak or flat.path)
+            return
+        (sub,), (one,) = flat.subs, held
+        sweep.keep(flat.inputs[k] for k in one.outer)
+        sweep.own(one.once, varying)
+        kept, above = self.loop(sub, one, way(sub))
+        sweep.own(kept, varying)
+        sweep.reach(above, one.at_peak or sub.path)
+
+    def loop(self, sub: Level, one: Held, way: Way) -> tuple[int, int]:
+        """Return what a loop keeps, and what it holds above that while it is reversed."""
+        slots, window = way
+        n, within = sub.steps, one.peak - one.each
+        if slots == "all":
+            return n * one.each, within
+        if slots == "steps":
+            return n * self.carry(sub), one.peak
+        if slots == "segments" and n > 3:
+            size = isqrt(n)
+            return -(-n // size) * self.carry(sub), size * self.carry(sub) + one.peak
+        count = min(int(slots), n) if not isinstance(slots, str) else n
+        return count * self.live(sub), min(window, n) * one.each + within
+
+    def carry(self, sub: Level) -> int:
+        """Return the bytes of a loop's carry."""
+        return sum(sub.sizes[v] for v in sub.inputs[sub.consts : sub.consts + sub.carries])
+
+    def live(self, sub: Level) -> int:
+        """Return the bytes of the part of a loop's carry that a later step's reverse needs."""
+        if id(sub) not in self._live:
+            self._live[id(sub)] = _live(sub)
+        return self._live[id(sub)]
+
+    def inputs(self, level: Level, node: Node) -> list[int]:
+        """Return the values that a site reads from outside."""
+        key = (id(level), node.start, node.stop)
+        if key not in self._inputs:
+            made: set[int] = set()
+            read: dict[int, None] = {}
+            for flat in level.flats[node.start : node.stop]:
+                read.update((v, None) for v in flat.inputs if v is not None and v not in made)
+                made.update(flat.outputs)
+            self._inputs[key] = list(read)
+        return self._inputs[key]
+
+    def counts(self, level: Level, node: Node) -> bool:
+        """Return whether derivatives pass through a site."""
+        return any(flat.counts for flat in level.flats[node.start : node.stop])
+
+
+def _all(level: Level) -> Iterator[Node]:
+    for node in level.nodes:
+        yield from node.walk()
+
+
+def _chosen(nodes: Sequence[Node], sites: frozenset[str]) -> list[Node]:
+    """Return the outermost of these sites and of those within that are chosen."""
+    found: list[Node] = []
+    for node in nodes:
+        if node.path in sites:
+            found.append(node)
+        else:
+            found += _chosen(node.children, sites)
+    return found
+
+
+def _live(sub: Level) -> int:
+    carries = sub.inputs[sub.consts : sub.consts + sub.carries]
+    after = sub.results[: sub.carries]
+    kept: set[int] = set()
+    while True:
+        needed = {v for value, v in zip(carries, after, strict=True) if value in kept}
+        for flat in reversed(sub.flats):
+            reads = flat.reads
+            if flat.counts:
+                needed.update(flat.inputs[k] for k in reads.inputs)
+                needed.update(flat.outputs[k] for k in reads.outputs)
+            own = flat.counts and (reads.own or flat.subs)
+            if own or needed.intersection(flat.outputs):
+                needed.update(flat.inputs)
+        grown = {value for value in carries if value in needed}
+        if grown <= kept:
+            return sum(sub.sizes[v] for v in kept)
+        kept |= grown
