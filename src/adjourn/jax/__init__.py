@@ -12,7 +12,9 @@ except ImportError as error:
     ) from error
 
 from ._checkpoint import checkpoint
+from ._drive import Driven, drive
 from ._grad import grad, value_and_grad, vjp
+from ._loss_problem import LossProblem
 from ._plan import Plan
 from ._planning import plan
 from ._scan import scan
@@ -20,9 +22,12 @@ from ._step import StepProblem
 from ._while import while_loop
 
 __all__ = [
+    "Driven",
+    "LossProblem",
     "Plan",
     "StepProblem",
     "checkpoint",
+    "drive",
     "grad",
     "plan",
     "scan",

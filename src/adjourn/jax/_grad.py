@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from ..errors import BadValue, WrongType
+from ..running import Storage
 from ._compat import jax, jnp
+from ._drive import driven_value_and_grad
 from ._plan import Plan
 from ._planning import plan as make_plan
 from ._planning import refuse_tracers
@@ -23,12 +26,20 @@ def value_and_grad(
     plan: Plan | None = None,
     budget: int | str | None = None,
     effort: int = 3,
+    disk: int | str | None = None,
+    directory: str | Path | None = None,
+    storage: Storage | None = None,
 ) -> Callable[..., Any]:
     """Return value and gradient as `jax.value_and_grad` does, within a budget of bytes.
 
     With ``plan=`` the result is pure and traceable, for jit, vmap and all else; compiled as a
     whole, by your jit or its own, it needs what was planned. With ``budget=`` it is planned at
     the first call on inputs of given shapes and types, and compiled.
+
+    With ``disk=`` or ``directory=`` besides, the time loop is driven from Python as by
+    `adjourn.jax.drive`, and the budget is that of `adjourn.run`: main memory for snapshots and
+    recorded steps. A call in a directory that holds a run of the same loss and arguments, which
+    was killed, goes on with it.
 
     Parameters
     ----------
@@ -39,12 +50,14 @@ def value_and_grad(
     budget : int or str, optional
         Instead of a plan.
     effort : int
-        Compilations at most, with a budget.
+        Compilations at most, with a budget alone.
+    disk, directory, storage
+        As `adjourn.run` takes them.
 
     Raises
     ------
     WrongType
-        Neither plan nor budget, or both.
+        Neither plan nor budget, or both; a disk or directory without a budget.
     BadValue
         When called: the program is not the one that was planned; says where it differs.
     NotSupported
@@ -52,6 +65,22 @@ def value_and_grad(
     BudgetTooSmall
         When called: nothing fits.
     """
+    driven = disk is not None or directory is not None or storage is not None
+    if driven and budget is not None and plan is None:
+        return driven_value_and_grad(
+            loss,
+            argnums,
+            has_aux,
+            budget=budget,
+            disk=disk,
+            directory=directory,
+            storage=storage,
+        )
+    if driven:
+        raise WrongType(
+            "disk=, directory= or storage= with a plan or without a budget. Pass budget= with "
+            "them; the plan of a loop that is driven goes to adjourn.jax.drive."
+        )
     if plan is not None and budget is None:
         return jax.jit(jax.value_and_grad(plan.apply(loss), argnums, has_aux))
     if plan is not None or budget is None:
@@ -87,9 +116,22 @@ def grad(
     plan: Plan | None = None,
     budget: int | str | None = None,
     effort: int = 3,
+    disk: int | str | None = None,
+    directory: str | Path | None = None,
+    storage: Storage | None = None,
 ) -> Callable[..., Any]:
     """Return the gradient as `jax.grad` does, within a budget: see `value_and_grad`."""
-    both = value_and_grad(loss, argnums, has_aux, plan=plan, budget=budget, effort=effort)
+    both = value_and_grad(
+        loss,
+        argnums,
+        has_aux,
+        plan=plan,
+        budget=budget,
+        effort=effort,
+        disk=disk,
+        directory=directory,
+        storage=storage,
+    )
 
     @wraps(loss)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -34,8 +34,12 @@ class Layout:
         """Take a pytree apart, into arrays of fixed types."""
         leaves, structure = jax.tree.flatten(tree)
         leaves = [leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf) for leaf in leaves]
-        keys = tuple(jax.random.key_impl(a) if is_key(a) else None for a in leaves)
-        return plain(leaves), cls(structure, keys)
+        return plain(leaves), cls.like(leaves, structure)
+
+    @classmethod
+    def like(cls, leaves: Sequence[Any], structure: Any = None) -> Layout:
+        """Return the layout of arrays or abstract values."""
+        return cls(structure, tuple(_kind(leaf.dtype) if is_key(leaf) else None for leaf in leaves))
 
     def dress(self, leaves: Sequence[Any]) -> Leaves:
         """Return plain arrays with keys as keys."""
@@ -51,6 +55,10 @@ class Layout:
     def gradient(self, leaves: Sequence[Any]) -> Any:
         """Return the pytree of cotangents, None for what has none."""
         return jax.tree.unflatten(self.structure, leaves)
+
+
+def _kind(dtype: Any) -> Any:
+    return jax.random.key_impl(jnp.empty((), dtype))
 
 
 def plain(leaves: Sequence[Any]) -> Leaves:

@@ -14,7 +14,7 @@ from ._trees import split
 __all__ = ["Leaves", "LoopCode", "Programs", "compile_loop", "rows_for"]
 
 Leaves: TypeAlias = list[Any]
-_BLOCK_BYTES = 2**18  # of recorded states that one call reverses; larger states go one by one
+_BLOCK_BYTES = 2**16  # of recorded states that one call reverses; larger states go one by one
 _MOST_ROWS = 256
 
 

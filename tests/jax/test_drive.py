@@ -1,0 +1,271 @@
+"""A loss whose time loop runs from Python."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import adjourn
+import driven_loss
+from adjourn import BudgetTooSmall, WrongType
+from adjourn.errors import NotSupported, WrongLedger
+from adjourn.jax import LossProblem, drive, grad, value_and_grad
+from adjourn.testing import ProblemSuite, bitwise_test
+from driven_loss import STEPS, arguments, bits, loss
+
+pytestmark = pytest.mark.jax
+
+WHICH = (0, 1, 3)
+
+
+def close(found, wanted, rtol=1e-12):
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=rtol * float(jnp.abs(other).max()))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return LossProblem(loss, *arguments(), argnums=WHICH, has_aux=True)
+
+
+@pytest.fixture(scope="module")
+def reference(problem):
+    """Return the bits of a run that keeps every state."""
+    adjourn.run(problem, adjourn.store_all(STEPS), progress=False)
+    return bits(problem.value, problem.gradient)
+
+
+class TestLossProblem(ProblemSuite):
+    """Keys, counters, outputs, inputs taken backwards and inner loops keep all laws."""
+
+    @pytest.fixture(autouse=True)
+    def _shared(self, problem):
+        self.problem = problem
+
+    def make(self):
+        return self.problem
+
+
+def test_value_aux_and_gradient_are_those_of_plain_jax(problem):
+    """By parameters, initial field and forces, through jitted functions, to 1e-12."""
+    adjourn.run(problem, adjourn.revolve(STEPS, 7, reversal="state"), progress=False)
+    plain = jax.jit(jax.value_and_grad(loss, argnums=WHICH, has_aux=True))
+    (value, aux), gradient = plain(*arguments())
+    close((problem.value, problem.gradient), (value, gradient))
+    close(problem.aux["traces"], aux["traces"])
+    assert problem.aux["count"] == aux["count"] == STEPS
+    assert np.array_equal(problem.aux["counts"], aux["counts"])
+    found, wanted = (jax.random.key_data(a["key"]) for a in (problem.aux, aux))
+    assert found.tolist() == wanted.tolist()
+    assert jax.tree.structure(problem.gradient) == jax.tree.structure(gradient)
+
+
+def test_only_what_is_read_is_carried(problem):
+    """Sums nobody reads are gone; leaves that never change are constants, of a carry of seven."""
+    kinds = [(a.dtype.name, a.shape) for a in problem.state(0)]
+    assert kinds == [
+        ("float64", (4000,)), ("float64", (4000,)), ("uint32", (2,)), ("int64", ()),
+    ]  # fmt: skip
+
+
+def test_every_budget_and_tier_gives_the_same_bits(problem, reference, tmp_path):
+    """Main memory, disk, background transfer and a directory: the stored-history gradient."""
+    assert (
+        len(
+            {
+                str(record.plan.schedule)
+                for record in bitwise_test(
+                    problem, costs=adjourn.measure(problem, effort=0.05, progress=False)
+                )
+            }
+        )
+        > 2
+    )
+    mixed = driven_loss.plan()
+    for options in (
+        {},
+        {"storage": adjourn.Storage(background=2)},
+        {"directory": tmp_path / "run"},
+    ):
+        adjourn.run(problem, mixed, progress=False, **options)
+        assert bits(problem.value, problem.gradient) == reference
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_arguments_of_the_same_shapes_compile_nothing(problem):
+    """The problem `at` other arguments shares the programs, and has their gradient."""
+    args = arguments(seed=1)
+    other = problem.at(*args)
+    assert other._run is problem._run
+    adjourn.run(other, adjourn.revolve(STEPS, 5, reversal="state"), progress=False)
+    wanted = jax.jit(jax.grad(loss, argnums=WHICH, has_aux=True))(*args)[0]
+    close(other.gradient, wanted)
+
+
+def child(directory, out, verb="-", at=0):
+    """Drive the loss in a process of its own; return how it ended and what it told."""
+    code = Path(driven_loss.__file__)
+    done = subprocess.run(
+        [sys.executable, str(code), str(directory), str(out), verb, str(at)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode, done.stdout
+
+
+@pytest.mark.slow
+def test_a_killed_process_started_again_ends_with_the_same_bits(reference, tmp_path):
+    """Killed by SIGKILL in the forward sweep, then in the reverse; other arguments are refused."""
+    place, out = tmp_path / "run", tmp_path / "bits"
+    assert child(place, out, "advance", 41)[0] == -signal.SIGKILL
+    assert child(place, out, "reverse", 22)[0] == -signal.SIGKILL
+    with pytest.raises(WrongLedger):
+        drive(
+            loss, *arguments(seed=1), argnums=WHICH, has_aux=True, budget="1 MiB",
+            directory=place, progress=False,
+        )  # fmt: skip
+    code, told = child(place, out)
+    assert code == 0
+    assert "resumed at step 23 of the reverse sweep" in told
+    assert out.read_bytes() == reference
+    assert not place.exists()
+
+
+def test_value_and_grad_with_a_disk_is_that_of_jax(tmp_path):
+    """As `jax.value_and_grad` returns it, traced and planned once for each shape; `grad` alike."""
+    calls = []
+
+    def short(u, force):
+        calls.append(1)
+        last, ys = jax.lax.scan(lambda c, x: (jnp.sin(c) + x, jnp.sum(c)), u, force)
+        return jnp.sum(last**2), ys
+
+    driven = value_and_grad(short, (0, 1), has_aux=True, budget="4 KiB", disk="64 KiB")
+    plain = jax.value_and_grad(short, (0, 1), has_aux=True)
+    traced = []
+    for factor in (1.0, 2.0):
+        args = factor * jnp.linspace(0, 1, 50), 0.1 * jnp.ones((20, 50))
+        before = len(calls)
+        (value, ys), gradient = driven(*args)
+        traced.append(len(calls) - before)
+        (wanted, plain_ys), slope = plain(*args)
+        close((value, ys, gradient), (wanted, plain_ys, slope))
+    assert traced == [1, 0]
+    force = jnp.zeros((20, 50))
+    found = grad(lambda u: short(u, force)[0], budget="4 KiB", directory=tmp_path / "x")
+    close(found(args[0]), jax.grad(lambda u: short(u, force)[0])(args[0]))
+
+
+def test_losses_of_many_shapes_have_the_gradient_of_plain_jax():
+    """Nothing before or after the loop, constants, closures, complex numbers, one step, unread ys.
+
+    Every state and the values of each loss are checked against `jax.grad`.
+    """
+    u, w = jnp.linspace(0.1, 1.0, 6), jnp.asarray(0.7)
+    table = jnp.asarray(np.random.default_rng(2).standard_normal((12, 6)))
+
+    def bare(u):
+        return jax.lax.scan(lambda c, _: (jnp.sin(c) + 0.1 * c, None), u[0], None, 12)[0]
+
+    def closure(u):
+        def step(c, x):
+            return jnp.sin(c) * u + x * w, jnp.sum(c) * w
+
+        last, ys = jax.lax.scan(step, jnp.ones(6), table)
+        return jnp.sum(last) + jnp.prod(ys[3:5])
+
+    def complex_(u):
+        last, _ = jax.lax.scan(lambda c, x: (c * jnp.exp(1j * u) + x, None), u + 0j, table)
+        return jnp.sum(jnp.abs(last) ** 2)
+
+    def single(u):
+        last, ys = jax.lax.scan(lambda c, x: (c * x, c + x), u, table[:1])
+        return jnp.sum(last * ys[0])
+
+    def outputs_only(u):
+        return jnp.sum(jax.lax.scan(lambda c, _: (c * 0.9 + u, c**2), u, None, 7)[1])
+
+    def independent(u):
+        fixed, _ = jax.lax.scan(lambda c, x: (jnp.sin(c) + x, None), jnp.zeros(6), table)
+        return jnp.sum(fixed * u)
+
+    def chosen(u):
+        short, _ = jax.lax.scan(lambda c, _: (c * jnp.cos(c), None), u, None, 3)
+        long, _ = jax.lax.scan(lambda c, x: (jnp.sin(c + x * u), None), short, table)
+        return jnp.sum(long)
+
+    for function in (bare, closure, complex_, single, outputs_only, independent, chosen):
+        wanted, slope = jax.value_and_grad(function)(u)
+        steps = 1 if function is single else 12
+        done = drive(function, u, budget="4 KiB", progress=False)
+        close((done.value, done.gradient), (wanted, slope), 1e-13)
+        told = [text for text in done.record.fallbacks if "reversed by plain JAX" in text]
+        assert bool(told) == (function is chosen)
+        assert done.record.plan.steps in (steps, 7)
+
+
+def test_what_cannot_be_driven_is_refused_by_name():
+    """Traces, losses without a loop or with one in a branch, wrong arguments and results."""
+    u = jnp.ones(3)
+
+    def looped(u):
+        return jnp.sum(jax.lax.scan(lambda c, _: (jnp.sin(c), None), u, None, 5)[0])
+
+    with pytest.raises(BudgetTooSmall, match="budget"):
+        drive(looped, u, budget=10, progress=False)
+    with pytest.raises(NotSupported, match="under a trace"):
+        jax.jit(lambda u: drive(looped, u, budget="1 MiB").value)(u)
+    with pytest.raises(NotSupported, match="under a trace"):
+        jax.jit(value_and_grad(looped, budget="1 MiB", disk="1 MiB"))(u)
+    with pytest.raises(NotSupported, match="has no scan"):
+        drive(jnp.sum, u, budget="1 MiB")
+    with pytest.raises(NotSupported, match=r"branches.*cond#0\[1\]/scan#0"):
+        drive(lambda u: jax.lax.cond(u[0] > 0, looped, jnp.sum, u), u, budget="1 MiB")
+    with pytest.raises(WrongType, match="int"):
+        drive(looped, jnp.arange(3), budget="1 MiB")
+    with pytest.raises(WrongType, match="argnums=2"):
+        drive(looped, u, argnums=2, budget="1 MiB")
+    with pytest.raises(WrongType, match="real scalar"):
+        drive(lambda u: jax.lax.scan(lambda c, _: (jnp.sin(c), None), u, None, 5)[0], u, budget=1)
+    with pytest.raises(WrongType, match="disk="):
+        value_and_grad(looped, disk="1 MiB")
+
+
+def test_the_resident_set_stays_within_the_budget():
+    """In a child process, peak resident set <= bare run + budget + max(16 MiB, 12%)."""
+    code = """
+import resource, sys
+import jax, jax.numpy as jnp, numpy as np
+import adjourn
+from adjourn.jax import StepProblem
+u = jnp.asarray(np.random.default_rng(0).standard_normal((1024, 1024)), jnp.float32)
+def step(speed, state):
+    u, before = state
+    return 1.9 * u - 0.9 * before + speed * jnp.roll(u, 1, 0) * jnp.cos(u), u
+problem = StepProblem(step, (u, u), 60, lambda s: jnp.sum(s[0] ** 2), params=jnp.float32(0.1))
+costs = adjourn.measure(problem, effort=0.02)
+if sys.argv[1] == "bare":
+    problem.begin(); problem.advance(0, 60, replay=False); problem.turn()
+else:
+    adjourn.run(problem, costs=costs, budget=sys.argv[1])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+    def resident(argument: str) -> int:
+        seen = subprocess.run(
+            [sys.executable, "-c", code, argument], check=True, capture_output=True, text=True
+        )
+        return int(seen.stdout)
+
+    bare = resident("bare")
+    allowed = 120 * 2**20
+    assert resident("120 MiB") <= bare + allowed + max(16 * 2**20, 0.12 * (bare + allowed))
