@@ -8,7 +8,7 @@ from operator import index
 
 from .errors import BadValue, WrongType
 
-__all__ = ["as_bytes", "as_count", "format_bytes", "format_seconds", "signed"]
+__all__ = ["as_bytes", "as_count", "format_bytes", "format_seconds", "shortened", "signed"]
 
 _UNITS = {
     "": 1,
@@ -64,9 +64,9 @@ def as_bytes(value: int | str, name: str = "budget") -> int:
     else:
         nbytes = _integer(value, name, 'an integer of bytes or a text such as "2 GiB"')
     if nbytes < 0:
-        raise BadValue(f"{name}={value!r} is negative. Pass 0 bytes or more.")
+        raise BadValue(f"{name}={shortened(value)} is negative. Pass 0 bytes or more.")
     if nbytes >= _LARGEST:
-        raise BadValue(f"{name}={value!r} is more than any machine holds. Check the unit.")
+        raise BadValue(f"{name}={shortened(value)} is more than any machine holds. Check the unit.")
     return nbytes
 
 
@@ -87,9 +87,9 @@ def as_count(value: int, name: str, least: int = 1, most: int = 10**12) -> int:
     """
     count = _integer(value, name, "an integer")
     if count < least:
-        raise BadValue(f"{name}={count} is too small. Pass {name}={least} or more.")
+        raise BadValue(f"{name}={shortened(count)} is too small. Pass {name}={least} or more.")
     if count > most:
-        raise BadValue(f"{name}={count} is too large. Pass {name}={most} or less.")
+        raise BadValue(f"{name}={shortened(count)} is too large. Pass {name}={most} or less.")
     return count
 
 
@@ -102,6 +102,21 @@ def _integer(value: object, name: str, wanted: str) -> int:
         raise WrongType(
             f"{name}={value!r} is of type {type(value).__name__}. Pass {wanted}."
         ) from None
+
+
+def shortened(value: object, most: int = 60) -> str:
+    """Return a value as text for an error: what nobody would read to its end is cut.
+
+    Examples
+    --------
+    >>> shortened(10**400)
+    '10000000000000000000000000000000000000000000000000000000000... (401 characters)'
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # more digits than Python writes
+        return f"a {type(value).__name__} of many digits"
+    return text if len(text) <= most else f"{text[: most - 1]}... ({len(text)} characters)"
 
 
 def format_bytes(nbytes: int | float) -> str:

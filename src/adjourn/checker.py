@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
-from .errors import BadValue, ScheduleError
+from ._sizes import as_count
+from .errors import BadValue, ScheduleError, WrongType
 from .schedules import Action, Advance, Drop, Load, Record, Reversal, Reverse, Save, Turn
 
 __all__ = ["Check", "check"]
@@ -129,8 +130,8 @@ def check(
     ------
     ScheduleError
         The first action that breaks a rule, with its index.
-    BadValue
-        ``steps`` is neither given nor known.
+    BadValue, WrongType
+        ``steps`` is neither given nor known, or an argument cannot be used.
 
     Examples
     --------
@@ -142,17 +143,38 @@ def check(
     total = steps if steps is not None else getattr(schedule, "steps", None)
     if total is None:
         raise BadValue("check needs the number of steps. Pass steps=, or a Schedule.")
+    total = as_count(total, "steps")
     way = reversal or getattr(schedule, "reversal", "tape")
-    allowed: Sequence[int] | None = (limits,) if isinstance(limits, int) else limits
-    if allowed is None:
-        allowed = getattr(schedule, "limits", None)
-    machine = _Machine(total, way, allowed, costs)
+    if way not in ("nothing", "state", "retape", "tape"):
+        raise BadValue(f'reversal={way!r} is unknown. Pass "nothing", "state", "retape" or "tape".')
+    if not isinstance(schedule, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"schedule={schedule!r} is no schedule. Pass one, or a list of actions.")
+    if costs is not None and not hasattr(costs, "write_seconds"):
+        raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
+    machine = _Machine(total, way, _limits(schedule, limits), costs)
     history: list[tuple[int, int, int]] = []
     for action in schedule:
-        machine.play(action)
+        try:
+            machine.play(action)
+        except TypeError as error:
+            if isinstance(error, WrongType):
+                raise
+            raise ScheduleError(
+                f"action {machine.index}, {action}, has a number that is none ({error}).",
+                machine.index,
+            ) from error
         if timeline:
             history.append((machine.live, machine.held, machine.recorded))
     return machine.finish(tuple(history))
+
+
+def _limits(schedule: object, limits: Sequence[int] | int | None) -> Sequence[int] | None:
+    """Return the snapshots that each tier may hold, checked; None for no limit."""
+    if limits is None:
+        return getattr(schedule, "limits", None)
+    if isinstance(limits, str) or not isinstance(limits, Sequence):
+        return (as_count(cast("int", limits), "limits", least=0),)
+    return tuple(as_count(n, f"limits[{i}]", least=0) for i, n in enumerate(limits))
 
 
 class _Machine:

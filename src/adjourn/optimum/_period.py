@@ -6,11 +6,12 @@ from math import isqrt
 
 import numpy as np
 
-from ._binomial import binomial
+from ._binomial import binomial, repetitions
 from ._levels import level_table
 
 __all__ = ["LONGEST_TABLE", "best_period"]
 
+_DEAR = 1e30  # advances: a disk so dear is never written
 LONGEST_TABLE = 1 << 14  # steps of a period up to which its table is filled: a tenth of a second
 
 
@@ -44,9 +45,10 @@ def best_period(ram: int, write: float, read: float, advance: float = 1.0) -> in
     >>> best_period(ram=1, write=2, read=2), best_period(ram=10, write=50, read=50)
     (3, 286)
     """
-    longest = _longest(ram, write / advance, read / advance)
+    longest = _longest(ram, min(write / advance, _DEAR), min(read / advance, _DEAR))
     if longest > LONGEST_TABLE and ram:
-        return _read_once(ram, (write + read) / advance)
+        traffic = min((write + read) / advance, _DEAR)
+        return binomial(ram, repetitions(int(traffic) + 1, ram + 1))
     table = level_table(longest, [(ram, 0.0, 0.0), (None, write, read)], advance)
     cost = (table.stored[1][1, 1:] + (write + read)) / np.arange(1, longest + 1)
     return longest - int(cost[::-1].argmin())
@@ -56,16 +58,6 @@ def _longest(ram: int, write: float, read: float) -> int:
     """Return a bound on the best period (section 4 of the reference)."""
     if ram == 0:
         return min(isqrt(int(2 * write)) + 3, LONGEST_TABLE)
-    both = alone = 0
-    while binomial(ram, both) <= write + read:
-        both += 1
-    while binomial(ram, alone) <= write:
-        alone += 1
+    both = repetitions(int(write + read) + 1, ram)
+    alone = repetitions(int(write) + 1, ram)
     return max(binomial(ram, both + 1), 2 * binomial(ram, alone) + 1)
-
-
-def _read_once(ram: int, traffic: float) -> int:
-    times = 0
-    while binomial(ram + 1, times) <= traffic:
-        times += 1
-    return binomial(ram, times)

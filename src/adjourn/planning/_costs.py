@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .._sizes import as_bytes
+from .._sizes import as_bytes, as_count, shortened
 from ..errors import BadValue, WrongType
 from ..problem import Reads, Window
 
-__all__ = ["Costs", "Recording"]
+__all__ = ["Costs", "Encoding", "Recording"]
+
+
+_LONGEST = 1e100  # seconds: sums over any number of steps stay finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,41 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
+class Encoding:
+    """What an encoder did to one state, and what that did to the gradient of a short stretch.
+
+    Attributes
+    ----------
+    name : str
+        The encoder.
+    ratio : float
+        How many times smaller a state is counted on to be.
+    memory : bool
+        Snapshots in main memory are encoded: ``Costs.snapshot`` has the bytes of such a one.
+    found : float
+        How many times smaller the measured state was.
+    largest, rms, scale : float
+        Its largest and root mean square error, and its largest magnitude.
+    gradient : float or None
+        Largest error of what the reverse of the stretch computed from that state, over its
+        largest magnitude; 0 for a lossless encoder, None where it could not be compared.
+    start, stop : int
+        The stretch of steps; ``start`` is where the state was measured.
+    """
+
+    name: str
+    ratio: float
+    memory: bool = False
+    found: float = 1.0
+    largest: float = 0.0
+    rms: float = 0.0
+    scale: float = 0.0
+    gradient: float | None = None
+    start: int = 0
+    stop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """The measured costs of one step of a problem: seconds and bytes.
 
@@ -69,12 +106,17 @@ class Costs:
     disk_snapshot, disk_staging : int
         Bytes of a snapshot on disk, headers included (0: those of ``snapshot``), and of main
         memory to stage it.
+    disk_buffers : int
+        Staging buffers of background transfer, which ``disk_staging`` includes; 0: the model
+        stands still while a snapshot is on its way.
     tape_copy : float
         Seconds to move one recorded step out of the problem's window and back in.
     standing : int
         Bytes held throughout a run whose recordings lie anywhere, besides snapshots and
         recordings: the window through which they are moved, or what a recording needs around
         it.
+    encoding : Encoding, optional
+        What the encoder of a run's snapshots did when it was measured.
 
     Raises
     ------
@@ -103,6 +145,8 @@ class Costs:
     standing: int = 0
     disk_snapshot: int = 0
     disk_staging: int = 0
+    disk_buffers: int = 0
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         for name in ("advance", "write", "read", "reverse", "tape_copy"):
@@ -114,6 +158,8 @@ class Costs:
         object.__setattr__(self, "snapshot", as_bytes(self.snapshot, "snapshot"))
         for name in ("standing", "disk_snapshot", "disk_staging"):
             object.__setattr__(self, name, as_bytes(getattr(self, name), name))
+        buffers = as_count(self.disk_buffers, "disk_buffers", least=0)
+        object.__setattr__(self, "disk_buffers", buffers)
         if self.reads not in ("nothing", "state", "tape"):
             raise BadValue(f'reads={self.reads!r} is unknown. Pass "nothing", "state" or "tape".')
         if not self.recordings and self.reads != "nothing":
@@ -157,6 +203,10 @@ class Costs:
             "standing": self.standing,
             "disk_snapshot": self.disk_snapshot,
             "disk_staging": self.disk_staging,
+            "disk_buffers": self.disk_buffers,
+            "encoding": None
+            if self.encoding is None
+            else {name: getattr(self.encoding, name) for name in self.encoding.__slots__},
         }
 
     @classmethod
@@ -166,6 +216,8 @@ class Costs:
         values["recordings"] = tuple(Recording(*r) for r in values["recordings"])
         if values["window"] is not None:
             values["window"] = Window(**values["window"])
+        if values.get("encoding") is not None:
+            values["encoding"] = Encoding(**values["encoding"])
         return cls(**values)
 
 
@@ -177,8 +229,10 @@ def _seconds(value: object, name: str) -> float:
             raise WrongType(
                 f"{name}={value!r} is of type {type(value).__name__}. Pass a number of seconds."
             ) from None
-    if not math.isfinite(value) or value < 0:
-        raise BadValue(f"{name}={value!r} is no duration. Pass a finite number of 0 or more.")
+    if not 0 <= value <= _LONGEST:
+        raise BadValue(
+            f"{name}={shortened(value)} is no duration. Pass a number from 0 to {_LONGEST:g}."
+        )
     return value
 
 

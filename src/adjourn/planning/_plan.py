@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from ..errors import BadValue
+from ..errors import AdjournError, BadValue
 from ..schedules import Schedule, schedule_from_json
 from ._costs import Costs
 
@@ -127,9 +128,48 @@ class Plan:
             values["costs"] = Costs.from_json(values["costs"])
             values["reasons"] = tuple(values["reasons"])
             values["candidates"] = tuple(Candidate(*c) for c in values["candidates"])
-            return cls(**values)
-        except (AttributeError, KeyError, TypeError) as error:
+            made = cls(**values)
+            _check(made)
+        except AdjournError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise BadValue(
                 f"the plan is damaged ({type(error).__name__}: {error}). Pass what "
                 "Plan.to_json() wrote, unchanged."
             ) from error
+        return made
+
+
+def _check(made: Plan) -> None:
+    """Raise TypeError or ValueError where a value has no meaning."""
+    _number("seconds", made.seconds)
+    _whole("peak_bytes", made.peak_bytes)
+    for name in ("budget", "disk"):
+        if getattr(made, name) is not None:
+            _whole(name, getattr(made, name))
+    if made.gap is not None:
+        _number("gap", made.gap)
+    if type(made.checked) is not bool:
+        raise TypeError(f"checked={made.checked!r} is neither true nor false")
+    for reason in made.reasons:
+        if not isinstance(reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the reason {reason!r} is no text")
+    for other in made.candidates:
+        if not isinstance(other.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the candidate's name {other.name!r} is no text")
+        _number("candidate seconds", other.seconds)
+        _whole("candidate bytes", other.peak_bytes)
+
+
+def _number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name}={value!r} is no number")
+    if not 0 <= value < inf:
+        raise ValueError(f"{name}={value!r} is not a finite number of 0 or more")
+
+
+def _whole(name: str, value: object) -> None:
+    if type(value) is not int:
+        raise TypeError(f"{name}={value!r} is no whole number")
+    if value < 0:
+        raise ValueError(f"{name}={value} is negative")

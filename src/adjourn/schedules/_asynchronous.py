@@ -39,7 +39,7 @@ class Asynchronous(Planned):
         advance = as_cost(self.advance, "advance", zero=False)
         record = advance if self.record is None else as_cost(self.record, "record")
         if self.period is None:
-            period = max(1, min(ceil(write / advance), _LONGEST))
+            period = max(1, ceil(min(write / advance, _LONGEST)))
         else:
             period = as_count(self.period, "period")
         blocks = DiskBlocks(ram, min(period, steps), once=True)

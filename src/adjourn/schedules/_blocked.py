@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from .._sizes import as_count
-from ..errors import BadValue
+from ..errors import BadValue, WrongType
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
+from ._checks import keep_counts
 from ._schedule import Counts, Reversal, Schedule
 
 __all__ = ["Blocked", "blocked"]
@@ -23,6 +23,19 @@ class Blocked(Schedule):
     inner: Schedule
     steps: int
     length: int
+
+    def __post_init__(self) -> None:
+        """Check that the blocks are the steps of the inner schedule."""
+        keep_counts(self, steps="steps", length="length")
+        inner, blocks = self.inner, -(-self.steps // self.length)
+        if not isinstance(inner, Schedule):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"inner={inner!r} is no schedule. Pass one of {blocks} steps.")
+        if inner.steps != blocks or inner.reversal != "retape":
+            raise BadValue(
+                f"inner reverses {inner.steps} steps ({inner.reversal}), and {self.steps} steps "
+                f"make {blocks} blocks of {self.length}. Pass a schedule of {blocks} steps that "
+                "records each just before its reverse."
+            )
 
     @property
     def reversal(self) -> Reversal:
@@ -116,12 +129,4 @@ def blocked(inner: Schedule, steps: int, length: int) -> Blocked:
     >>> blocked(revolve(5, 2), 10, 2).forward_steps == window(10, 2, 2).forward_steps
     True
     """
-    steps, length = as_count(steps, "steps"), as_count(length, "length")
-    blocks = -(-steps // length)
-    if inner.steps != blocks or inner.reversal != "retape":
-        raise BadValue(
-            f"inner reverses {inner.steps} steps ({inner.reversal}), and {steps} steps make "
-            f"{blocks} blocks of {length}. Pass a schedule of {blocks} steps that records each "
-            "just before its reverse."
-        )
     return Blocked(inner, steps, length)

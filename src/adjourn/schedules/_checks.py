@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
-from .._sizes import format_bytes
+from .._sizes import as_count, format_bytes, shortened
 from ..errors import BadValue, WrongType
 
-__all__ = ["as_cost", "refuse_unplannable"]
+__all__ = ["as_cost", "keep_counts", "refuse_unplannable"]
 
+_DEAREST = 1e100  # sums over any number of steps stay finite
 _MOST_BYTES = 2**30
 _MOST_WORK = 10**11  # about two minutes
 
@@ -21,17 +20,32 @@ def as_cost(value: float, name: str, *, zero: bool = True) -> float:
     WrongType
         Not a number (bools are refused).
     BadValue
-        Negative, infinite, not a number; or 0 where ``zero`` is false.
+        Negative, above 10^100, not a number; or 0 where ``zero`` is false.
     """
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise WrongType(
             f"{name}={value!r} is of type {type(value).__name__}. Pass a number such as {name}=1.0."
         )
-    cost = float(value)
-    if not isfinite(cost) or cost < 0 or (cost == 0 and not zero):
+    try:
+        cost = float(value)
+    except (OverflowError, TypeError, ValueError):  # 10**400, an array of several numbers
+        cost = -1.0
+    if not 0 <= cost <= _DEAREST or (cost == 0 and not zero):
         least = "0 or more" if zero else "more than 0"
-        raise BadValue(f"{name}={value!r} is not a cost. Pass a finite number, {least}.")
+        raise BadValue(
+            f"{name}={shortened(value)} is not a cost. Pass a number, {least} and at most "
+            f"{_DEAREST:g}."
+        )
     return cost
+
+
+def keep_counts(schedule: object, **names: str) -> None:
+    """Replace fields of a frozen schedule by checked integers of 1 or more.
+
+    ``names`` gives for each field the name of the argument, for the error.
+    """
+    for field, name in names.items():
+        object.__setattr__(schedule, field, as_count(getattr(schedule, field), name))
 
 
 def refuse_unplannable(what: str, cells: int, work: int, instead: str) -> None:

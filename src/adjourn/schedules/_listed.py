@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from .._sizes import as_count
 from ..errors import BadValue, WrongType
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
+from ._checks import keep_counts
 from ._schedule import Counts, Reversal, Schedule
 
 __all__ = ["Listed", "listed"]
@@ -29,8 +29,24 @@ class Listed(Schedule):
     _counts: Counts = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Count the actions once."""
-        object.__setattr__(self, "_counts", _count(self.actions))
+        """Check the actions' types and count them once."""
+        keep_counts(self, steps="steps")
+        if self.way not in ("nothing", "state", "retape", "tape"):
+            raise BadValue(
+                f'reversal={self.way!r} is unknown. Pass "nothing", "state", "retape" or "tape".'
+            )
+        if not isinstance(self.actions, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(f"actions={self.actions!r} is no list. Pass actions, one by one.")
+        kept = tuple(self.actions)
+        verbs = tuple(_VERBS.values())
+        for index, action in enumerate(kept):
+            if not isinstance(action, verbs):
+                raise WrongType(
+                    f"actions[{index}]={action!r} is no action. "
+                    "Pass Advance, Record, Save, Load, Drop, Turn and Reverse objects."
+                )
+        object.__setattr__(self, "actions", kept)
+        object.__setattr__(self, "_counts", _count(kept))
 
     @property
     def reversal(self) -> Reversal:
@@ -92,19 +108,7 @@ def listed(steps: int, actions: Iterable[Action], *, reversal: Reversal = "retap
     >>> schedule.forward_steps, schedule.counts.recorded
     (2, 2)
     """
-    if reversal not in ("nothing", "state", "retape", "tape"):
-        raise BadValue(
-            f'reversal={reversal!r} is unknown. Pass "nothing", "state", "retape" or "tape".'
-        )
-    kept = tuple(actions)
-    verbs = tuple(_VERBS.values())
-    for index, action in enumerate(kept):
-        if not isinstance(action, verbs):
-            raise WrongType(
-                f"actions[{index}]={action!r} is no action. "
-                "Pass Advance, Record, Save, Load, Drop, Turn and Reverse objects."
-            )
-    return Listed(as_count(steps, "steps"), kept, reversal)
+    return Listed(steps, cast("tuple[Action, ...]", actions), reversal)
 
 
 def _count(actions: Iterable[Action]) -> Counts:

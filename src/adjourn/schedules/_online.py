@@ -12,7 +12,7 @@ from ..optimum import revolve_advances
 from ..optimum._online import least_total_placement, wang_placement
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
 from ._binomial import revolve_writes, split
-from ._checks import as_cost
+from ._checks import as_cost, keep_counts
 from ._online_disk import OnlineDisk
 from ._schedule import Counts, Reversal, Schedule
 
@@ -73,7 +73,7 @@ class Online:
 
     def schedule(self, steps: int, *, announced: bool = False) -> OnlineSchedule:
         """Return the schedule that a run of ``steps`` steps turns out to be."""
-        return OnlineSchedule(as_count(steps, "steps"), self.slots, self.rule, announced)
+        return OnlineSchedule(steps, self.slots, self.rule, announced)
 
     def moves(self) -> Iterator[tuple[int, int]]:
         """Return the placements: (step to keep, index given up, or 0 for a free slot)."""
@@ -89,6 +89,12 @@ class OnlineSchedule(Schedule):
     snapshots: int
     rule: Rule = "least total"
     announced: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        keep_counts(self, steps="steps", snapshots="slots")
+        if self.rule not in _PLACEMENTS:
+            raise BadValue(_unknown(self.rule))
 
     @property
     def policy(self) -> Online:
@@ -209,7 +215,7 @@ def online(
     3738
     """
     if rule not in _PLACEMENTS:
-        raise BadValue(f'rule={rule!r} is unknown. Pass "least total" or "wang-moin-iaccarino".')
+        raise BadValue(_unknown(rule))
     if write is None and read is None:
         return Online(as_count(slots, "slots"), rule)
     if write is None or read is None:
@@ -222,6 +228,10 @@ def online(
         as_cost(read, "read"),
         as_cost(advance, "advance", zero=False),
     )
+
+
+def _unknown(rule: object) -> str:
+    return f'rule={rule!r} is unknown. Pass "least total" or "wang-moin-iaccarino".'
 
 
 class _RamDriver:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from .._sizes import as_count
 from ..optimum._period import best_period
 from ._actions import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
+from ._checks import as_cost, keep_counts
 from ._disk_blocks import DiskBlocks
 from ._grammar import Part, Planned
 from ._rules import Composed, Rule
@@ -37,9 +38,7 @@ class OnlineDisk:
 
     def schedule(self, steps: int, *, announced: bool = False) -> OnlineDiskSchedule:
         """Return the schedule that a run of ``steps`` steps turns out to be."""
-        return OnlineDiskSchedule(
-            as_count(steps, "steps"), self.slots, self.write, self.read, self.advance, announced
-        )
+        return OnlineDiskSchedule(steps, self.slots, self.write, self.read, self.advance, announced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,13 @@ class OnlineDiskSchedule(Planned):
 
     def __post_init__(self) -> None:
         """Write the rules of the whole run."""
-        policy = OnlineDisk(self.ram, self.write, self.read, self.advance)
+        keep_counts(self, steps="steps")
+        policy = OnlineDisk(
+            as_count(self.ram, "slots", least=0),
+            as_cost(self.write, "write"),
+            as_cost(self.read, "read"),
+            as_cost(self.advance, "advance", zero=False),
+        )
         rules = _back(_blocks(policy), self.steps, announced=self.announced, forward=True)
         self._settle(rules, 2)
 

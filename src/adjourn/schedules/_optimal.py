@@ -46,8 +46,14 @@ class Optimal(Planned):
     def __post_init__(self) -> None:
         """Decode the rules and count them."""
         steps = as_count(self.steps, "steps")
-        encoded = tuple(tuple(tuple(item) for item in rule) for rule in self.encoded)
-        rules = decode(encoded)
+        try:
+            encoded = tuple(tuple(tuple(item) for item in rule) for rule in self.encoded)
+            rules = decode(encoded)
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise BadValue(
+                f"encoded is no list of rules ({type(error).__name__}: {error}). Pass what "
+                "to_json() gave."
+            ) from error
         if not rules:
             raise BadValue("encoded=() has no rules. Pass what to_json() gave.")
         self._settle(rules, 1, steps=steps, encoded=encoded)
@@ -305,7 +311,7 @@ def optimal(
         snapshot=snapshot,
         write=write,
         read=read,
-        most=budget,
+        most=as_bytes(budget),
     )
     return search.plan(budget)
 
@@ -338,6 +344,10 @@ def _slots_body(key: _Key, option: int) -> Body:
 
 def _menu(recordings: Sequence[Option], advance: float) -> list[Option]:
     menu: list[Option] = []
+    if not isinstance(recordings, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(
+            f"recordings={recordings!r} is no list of recordings. Pass [(seconds, left, peak)]."
+        )
     for number, recording in enumerate(recordings):
         name = f"recordings[{number}]"
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .._sizes import as_count
 from ..errors import BadValue
 from ._binomial import BinomialBlocks
+from ._checks import keep_counts
 from ._schedule import Reversal
 
 __all__ = ["Revolve", "revolve"]
@@ -21,6 +21,12 @@ class Revolve(BinomialBlocks):
     steps: int
     snapshots: int
     way: Literal["retape", "state"] = "retape"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        keep_counts(self, steps="steps", snapshots="slots")
+        if self.way not in ("retape", "state"):
+            raise BadValue(f'reversal={self.way!r} is unknown. Pass "retape" or "state".')
 
     @property
     def block(self) -> int:
@@ -75,6 +81,4 @@ def revolve(steps: int, slots: int, *, reversal: Literal["retape", "state"] = "r
     >>> revolve(10, 10, reversal="state").forward_steps
     10
     """
-    if reversal not in ("retape", "state"):
-        raise BadValue(f'reversal={reversal!r} is unknown. Pass "retape" or "state".')
-    return Revolve(as_count(steps, "steps"), as_count(slots, "slots"), reversal)
+    return Revolve(steps, slots, reversal)

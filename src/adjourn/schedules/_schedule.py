@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from ..errors import AdjournError, BadValue
 from ._actions import Action, Advance
 
 __all__ = ["Counts", "Reversal", "Schedule", "schedule_from_json"]
@@ -184,10 +185,18 @@ class Schedule(ABC):
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Schedule:
-        """Return the schedule that `to_json` wrote; KeyError for an unknown family."""
-        values = dict(value)
-        family = values.pop("family")
-        return Schedule._families[family]._from_json(values)
+        """Return the schedule that `to_json` wrote; as `schedule_from_json`."""
+        try:
+            values = dict(value)
+            family = values.pop("family")
+            return Schedule._families[family]._from_json(values)
+        except AdjournError:
+            raise
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise BadValue(
+                f"the schedule is damaged or of a later version ({type(error).__name__}: {error}). "
+                "Pass what Schedule.to_json() wrote, unchanged."
+            ) from error
 
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Schedule:
@@ -205,7 +214,7 @@ def schedule_from_json(value: dict[str, Any]) -> Schedule:
 
     Raises
     ------
-    KeyError
-        The family is not known to this version.
+    BadValue, WrongType
+        The family is not known to this version, or a parameter cannot be used.
     """
     return Schedule.from_json(value)

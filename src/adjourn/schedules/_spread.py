@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import Any, ClassVar, Literal
 
 from .._sizes import as_count
+from ..errors import BadValue, WrongType
 from ._actions import Action, Drop, Load, Save
 from ._schedule import Counts, Reversal, Schedule, schedule_from_json
 
@@ -28,7 +29,15 @@ class Spread(Schedule):
 
     def __post_init__(self) -> None:
         """Play the inner schedule once, to learn how often each position is used."""
-        as_count(self.disk, "disk", least=0)
+        if not isinstance(self.inner, Schedule):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(
+                f"schedule={self.inner!r} is no schedule. Pass one of one tier, such as "
+                "revolve(50, 7)."
+            )
+        object.__setattr__(self, "steps", as_count(self.steps, "steps"))
+        object.__setattr__(self, "disk", as_count(self.disk, "disk", least=0))
+        if self.first not in (None, 0, 1):
+            raise BadValue(f"first={self.first!r} is no tier of two. Pass 0, 1 or None.")
         writes: list[int] = []
         reads: list[int] = []
         for kind, position in _positions(self.inner):
@@ -128,6 +137,11 @@ def spread(schedule: Schedule, disk: int, first: Literal[0, 1] | None = None) ->
     Spread
         Tier 0 is main memory, tier 1 the disk.
 
+    Raises
+    ------
+    WrongType, BadValue
+        An argument is no schedule, no count or no tier.
+
     References
     ----------
     .. [1] P. Stumm and A. Walther, "MultiStage Approaches for Optimal Offline Checkpointing",
@@ -140,7 +154,7 @@ def spread(schedule: Schedule, disk: int, first: Literal[0, 1] | None = None) ->
     >>> both.limits, both.advances == revolve(50, 7).advances
     ((2, 5), True)
     """
-    return Spread(schedule.steps, schedule, disk, first)
+    return Spread(getattr(schedule, "steps", 1), schedule, disk, first)
 
 
 def _positions(schedule: Schedule) -> Iterator[tuple[type, int]]:

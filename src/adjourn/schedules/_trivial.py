@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._sizes import as_count
 from ._actions import Action, Advance, Record, Reverse, Turn
+from ._checks import keep_counts
 from ._schedule import Counts, Reversal, Schedule
 
 __all__ = ["StoreAll", "StoreNothing", "store_all", "store_nothing"]
@@ -19,6 +19,10 @@ class StoreAll(Schedule):
 
     family: ClassVar[str] = "store_all"
     steps: int
+
+    def __post_init__(self) -> None:
+        """Check the number of steps."""
+        keep_counts(self, steps="steps")
 
     @property
     def reversal(self) -> Reversal:
@@ -47,6 +51,10 @@ class StoreNothing(Schedule):
 
     family: ClassVar[str] = "store_nothing"
     steps: int
+
+    def __post_init__(self) -> None:
+        """Check the number of steps."""
+        keep_counts(self, steps="steps")
 
     @property
     def reversal(self) -> Reversal:
@@ -90,7 +98,7 @@ def store_all(steps: int) -> StoreAll:
     >>> list(store_all(3))
     [Record(start=0, stop=3, option=0), Turn(), Reverse(start=0, stop=3)]
     """
-    return StoreAll(as_count(steps, "steps"))
+    return StoreAll(steps)
 
 
 def store_nothing(steps: int) -> StoreNothing:
@@ -113,4 +121,4 @@ def store_nothing(steps: int) -> StoreNothing:
     >>> list(store_nothing(3))
     [Advance(start=0, stop=3), Turn(), Reverse(start=0, stop=3)]
     """
-    return StoreNothing(as_count(steps, "steps"))
+    return StoreNothing(steps)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._sizes import as_count
 from ._binomial import BinomialBlocks
+from ._checks import keep_counts
 
 __all__ = ["Segments", "Window", "segments", "window"]
 
@@ -18,6 +18,10 @@ class Segments(BinomialBlocks):
     family: ClassVar[str] = "segments"
     steps: int
     length: int
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        keep_counts(self, steps="steps", length="length")
 
     @property
     def block(self) -> int:
@@ -38,6 +42,10 @@ class Window(BinomialBlocks):
     steps: int
     length: int
     snapshots: int
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        keep_counts(self, steps="steps", length="length", snapshots="slots")
 
     @property
     def block(self) -> int:
@@ -76,7 +84,7 @@ def segments(steps: int, length: int) -> Segments:
     >>> schedule.forward_steps, schedule.slots
     (16, 2)
     """
-    return Segments(as_count(steps, "steps"), as_count(length, "length"))
+    return Segments(steps, length)
 
 
 def window(steps: int, length: int, slots: int) -> Window:
@@ -105,4 +113,4 @@ def window(steps: int, length: int, slots: int) -> Window:
     >>> window(9, 2, 2).forward_steps, window(5, 2, 2).forward_steps
     (19, 8)
     """
-    return Window(as_count(steps, "steps"), as_count(length, "length"), as_count(slots, "slots"))
+    return Window(steps, length, slots)
