@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isqrt
 
 from ..problem import Window
 from ..schedules import Schedule, revolve, segments, store_all, store_nothing, window
@@ -12,11 +11,11 @@ from ._costs import Costs
 
 __all__ = [
     "Fit",
+    "block_lengths",
     "fixed_window",
     "least_fixed_window",
     "linear",
     "predict_seconds",
-    "window_lengths",
 ]
 
 
@@ -65,23 +64,18 @@ def least_fixed_window(steps: int, costs: Costs, frame: Window) -> int:
 def fixed_window(steps: int, costs: Costs, frame: Window, budget: int) -> Iterator[Fit]:
     """Yield the fastest schedule of each family for a fixed window.
 
-    The window's length k and the slots S share the budget: S = floor((B - window(k)) / s). Only
-    the shortest window of each number of blocks is of use, about 2 sqrt(n) of them; for each the
-    number of slots is the one that takes least time, writes included, so that a larger budget
-    never gives a slower plan.
+    The window's length k and the slots S share the budget: S = floor((B - window(k)) / s). For
+    each number of blocks and each number of slots only the longest window beside them is of
+    use, for it leaves the shortest first block; numbers of blocks whose lower bound is above what
+    is known are passed over. A larger budget never gives a slower plan.
     """
     longest = min(steps, frame.max_steps or steps)
     if longest == steps and frame.nbytes(steps) <= budget:
         schedule = store_all(steps)
         yield Fit(schedule, predict_seconds(schedule, costs), frame.nbytes(steps), 0.0)
     best: dict[str, Fit] = {}
-    for length in window_lengths(steps, longest):
-        room = budget - frame.nbytes(length)
-        if room < costs.snapshot:
-            continue
-        blocks = -(-steps // length)
-        slots = blocks - 1 if not costs.snapshot else min(room // costs.snapshot, blocks - 1)
-        _best_slots(steps, length, slots, (costs, frame), best)
+    for least, most in block_lengths(steps, longest):
+        _best_of_blocks(steps, range(least, most + 1), (costs, frame), budget, best)
     if costs.reads == "state" and not frame.before and not frame.after:
         room = budget - frame.nbytes(1)
         if steps > 1 and room >= costs.snapshot:
@@ -90,26 +84,63 @@ def fixed_window(steps: int, costs: Costs, frame: Window, budget: int) -> Iterat
     yield from best.values()
 
 
-def window_lengths(steps: int, longest: int) -> Iterator[int]:
-    """Yield the shortest window length of each number of blocks of 2 and more."""
-    root = isqrt(steps)
-    lengths = set(range(1, min(root, longest) + 1))
-    lengths.update(-(-steps // blocks) for blocks in range(2, root + 2))
-    yield from sorted((k for k in lengths if k <= longest and k < steps), reverse=True)
+def block_lengths(steps: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield the least and the greatest window length of each number of blocks from 2 on.
+
+    About 2 sqrt(n) of them, the longest windows first.
+    """
+    blocks = 2
+    while blocks <= steps:
+        least = -(-steps // blocks)
+        most = -(-steps // (blocks - 1)) - 1
+        if least <= longest:
+            yield least, min(most, longest)
+        if least == 1:
+            return
+        blocks = -(-steps // (least - 1))
 
 
-def _best_slots(
-    steps: int, length: int, most: int, known: tuple[Costs, Window], best: dict[str, Fit]
+def _best_of_blocks(
+    steps: int, lengths: range, known: tuple[Costs, Window], budget: int, best: dict[str, Fit]
 ) -> None:
-    """Walk down from the most slots while fewer writes can still pay for more advances."""
+    """Try the slots of one number of blocks, from the most down, each beside its longest window.
+
+    Below the slots that the longest window of all leaves, only fewer writes can still pay.
+    """
     costs, frame = known
-    for count in range(most, 0, -1):
-        plain = count >= -(-steps // length) - 1
+    least, most = lengths[0], lengths[-1]
+    blocks = -(-steps // least)
+
+    def slots_beside(length: int) -> int:
+        room = budget - frame.nbytes(length)
+        if room < costs.snapshot:
+            return 0
+        return blocks - 1 if not costs.snapshot else min(room // costs.snapshot, blocks - 1)
+
+    def longest_beside(slots: int) -> int:
+        room = budget - slots * costs.snapshot - frame.nbytes(0)
+        return most if not frame.step_bytes else max(least, min(room // frame.step_bytes, most))
+
+    top, floor = slots_beside(least), slots_beside(most)
+    if not top or _cannot_win(steps, most, top, costs, best):
+        return
+    for count in range(top, 0, -1):
+        length = longest_beside(count)
+        plain = count >= blocks - 1
         schedule = segments(steps, length) if plain else window(steps, length, count)
         if length == 1 and not plain:
             schedule = revolve(steps, count)
-        if _no_longer_pays(schedule, costs, frame, best):
+        if _no_longer_pays(schedule, costs, frame, best) and count <= max(floor, 1):
             return
+
+
+def _cannot_win(steps: int, length: int, slots: int, costs: Costs, best: dict[str, Fit]) -> bool:
+    """Return whether even the most slots beside the longest window are slower than the best."""
+    if not best:
+        return False
+    counts = window(steps, length, slots).counts
+    least = counts.advances * costs.advance + steps * costs.recordings[0].seconds
+    return least > min(fit.seconds for fit in best.values())
 
 
 def _best_state_slots(

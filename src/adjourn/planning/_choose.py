@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 from .._sizes import as_bytes, as_count, format_bytes, format_seconds
 from ..checker import check
 from ..errors import BadValue, BudgetTooSmall, ScheduleError, WrongType
 from ..schedules import Schedule
 from ._anywhere import least_anywhere, optimal_fit, recordings_lie_anywhere
+from ._background import in_background
 from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_seconds
 from ._costs import Costs
-from ._levels import two_levels
+from ._levels import over_levels
 from ._plan import Candidate, Plan
 
 __all__ = ["candidate_fits", "least_budget", "plan", "plan_schedule"]
@@ -26,8 +28,11 @@ def plan(steps: int, costs: Costs, budget: int | str, disk: int | str | None = N
     The families that the problem allows are compared by predicted time: all that is stored, if
     it fits; with a fixed window, segments and Revolve on blocks, optimal among all schedules
     for such a problem [1]_; where recordings may lie anywhere, the optimum over all schedules
-    of snapshots and recordings. A larger budget never gives a slower plan. The checker plays
-    the chosen schedule, unless it is longer than 400 000 actions.
+    of snapshots and recordings; where copies cost time or there is a disk, H-Revolve on blocks,
+    which no other family beats while its tables are affordable, and beyond that multistage
+    and periodic writes; with staging buffers, writes in the background. A larger budget never
+    gives a slower plan. The checker plays the chosen schedule, unless it is longer than 400 000
+    actions.
 
     Parameters
     ----------
@@ -117,12 +122,14 @@ def candidate_fits(steps: int, costs: Costs, budget: int, disk: int | None) -> I
     fits: list[Fit] = []
     if costs.window is not None:
         fits.extend(fixed_window(steps, costs, costs.window, budget))
-        if disk is not None:
-            fits.extend(two_levels(steps, costs, costs.window, budget, disk))
     if recordings_lie_anywhere(costs):
         best = optimal_fit(steps, costs, budget)
         if best is not None:
             fits.append(best)
+    known = min((fit.seconds for fit in fits), default=inf)
+    fits.extend(over_levels(steps, costs, budget, disk, known))
+    known = min((fit.seconds for fit in fits), default=inf)
+    fits.extend(in_background(steps, costs, budget, disk, known))
     return fits
 
 
