@@ -6,7 +6,7 @@ installed. A disk is waited for, which processor seconds do not show: wall secon
 processor seconds beside them. "plain" is one ``pwrite`` and one ``preadv`` of the same bytes on a
 preallocated file of as many reused slots, between the same memory (which for direct transfer lies
 on pages, as that demands) and the file, without any checksum. ``--peers none`` leaves the others
-out, and ``--rounds`` asks for more than 9.
+out, and ``--rounds`` asks for more than 7.
 
 ``python benchmarks/tiers.py --encoders`` measures the encoders on the acoustic wavefield, and
 what they do to the gradient; ``--demo`` runs it with a twentieth of its history in memory.
@@ -25,10 +25,10 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from adjourn import run
+from adjourn import plan, run
 from adjourn.models import synthetic
 from adjourn.running import Storage, measure
-from adjourn.running._measure import measure_disk
+from adjourn.running._measure_storage import measure_disk, measure_storage
 from adjourn.tiers import (
     Background,
     DiskPool,
@@ -43,7 +43,7 @@ from adjourn.tiers._files import aligned
 
 NBYTES = 64 << 20
 SLOTS = 4
-ROUNDS = 9
+ROUNDS = 7
 FIRST = 2  # rounds not counted: files get their blocks, libraries their code
 
 
@@ -279,41 +279,66 @@ def demo():
         print(f"{row:84s}  {np.array_equal(shot.gradient, exact)}")
 
 
-def encoders():
-    """Print ratio and error of each encoder on the acoustic wavefield, and of the gradient."""
+def encoders(rounds):
+    """Print what each encoder does to slots, time and gradient, in memory and on disk."""
     shot, exact, costs, history, _ = wave(60)
     steps, snapshot = shot.steps, costs.snapshot
-    disk = 8 * snapshot
-    print(f"3-D acoustic wave, {steps} steps, states of {snapshot / 2**20:.1f} MiB, disk for 8")
-    print(f"{'encoder':28s}{'smaller':>9s}{'slots':>7s}{'steps':>7s}{'max err':>9s}", end="")
-    print(f"{'rms err':>9s}{'gradient':>10s}{'encode':>12s}{'decode':>12s}")
+    print(f"3-D acoustic wave, {steps} steps, states of {snapshot / 2**20:.1f} MiB, ", end="")
+    print(f"history {history / 2**20:.0f} MiB; median of {rounds} interleaved rounds")
     shot.begin()
     shot.advance(0, steps // 2, replay=False)
     state = [a.copy() for a in shot.state(steps // 2)]
     choices = [None, Zstd(1), Int16(1e-2, relative=True)]
     choices += [Zfp(tolerance, relative=True) for tolerance in (1e-4, 1e-6)]
-    for encoder in choices:
-        kept = Storage(encoder=encoder, on_full="recompute")
-        known = measure_disk(shot, costs, None, kept)
-        record = run(
-            shot, budget=history // 30, disk=disk, costs=known, storage=kept, progress=False
-        )
-        error = np.abs(shot.gradient - exact).max() / np.abs(exact).max()
-        name = "none" if encoder is None else encoder.name
-        if not record.tiers:
-            print(f"{name:28s} the plan used no disk")
-            continue
+    places = {
+        "memory": ("1/20 of the history in main memory", history // 20, None),
+        "disk": ("1/30 of the history, a disk for 8 states", history // 30, 8 * snapshot),
+    }
+    for where, (words, budget, disk) in places.items():
+        print(f"\n{words}\n{'encoder':28s}{'smaller':>9s}{'slots':>9s}{'steps':>7s}", end="")
+        print(f"{'largest':>10s}{'rms':>9s}{'estimate':>10s}{'gradient':>10s}{'cpu s':>8s}", end="")
+        print(f"{'(spread)':>14s}")
+        kept = [Storage(encoder=one, encode=where, on_full="recompute") for one in choices]
+        plans = [made_plan(shot, costs, one, budget, disk) for one in kept]
+        records = [[] for _ in choices]
+        errors = [0.0] * len(choices)
+        for _ in range(rounds):
+            for number, (storage, made) in enumerate(zip(kept, plans, strict=True)):
+                records[number].append(run(shot, made, storage=storage, progress=False))
+                errors[number] = np.abs(shot.gradient - exact).max() / np.abs(exact).max()
+        for encoder, made, found, error in zip(choices, plans, records, errors, strict=True):
+            print_encoder(encoder, made, found, error)
+    print()
+    for encoder in choices[1:]:
+        speeds = [speed / 1e9 for speed in encoder_speeds(encoder, state)]
+        print(f"{encoder.name:28s} encodes {speeds[0]:.2f} GB/s, decodes {speeds[1]:.2f} GB/s")
+
+
+def made_plan(shot, costs, storage, budget, disk):
+    """Return the fastest plan with the encoder."""
+    choices = measure_storage(shot, costs, storage, disk=disk is not None)
+    return plan(shot.steps, choices[-1], budget, disk)
+
+
+def print_encoder(encoder, made, records, error):
+    """Print one row: what a run with an encoder did."""
+    record = records[0]
+    name = "none" if encoder is None else encoder.name
+    counts = made.schedule.counts.snapshots
+    row = f"{name:28s}"
+    if record.tiers and encoder is not None:
         (use,) = record.tiers
-        scale = max(float(np.abs(a).max()) for a in state)
-        row = f"{name:28s}{use.ratio:8.1f}x{record.plan.schedule.counts.snapshots[-1]:7d}"
-        row += f"{record.forward_steps:7d}{use.largest_error / scale:9.1e}"
-        row += f"{use.rms_error / scale:9.1e}{error:10.1e}"
-        if encoder is not None:
-            speeds = encoder_speeds(encoder, state)
-            row += "".join(f"{speed / 1e9:7.2f} GB/s" for speed in speeds)
-        print(row)
-        for told in record.fallbacks[:3]:
-            print("   ", told[:100])
+        scale = use.scale or 1.0
+        row += f"{use.ratio:8.1f}x{'+'.join(map(str, counts)):>9s}{record.forward_steps:7d}"
+        row += f"{use.largest_error / scale:10.1e}{use.rms_error / scale:9.1e}"
+        row += f"{use.gradient_error or 0:10.1e}"
+    else:
+        row += f"{'':9s}{'+'.join(map(str, counts)):>9s}{record.forward_steps:7d}{'':29s}"
+    times = [one.cpu_seconds for one in records]
+    spread = f"{min(times):.2f}-{max(times):.2f}"
+    print(f"{row}{error:10.1e}{median(times):8.2f}{spread:>14s}")
+    for told in record.fallbacks[:2]:
+        print("   ", told[:100])
 
 
 def encoder_speeds(encoder, state):
@@ -344,7 +369,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     args = parser.parse_args()
     if args.encoders:
-        encoders()
+        encoders(args.rounds)
     elif args.demo:
         demo()
     else:

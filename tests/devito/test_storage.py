@@ -11,6 +11,7 @@ import pytest
 
 import adjourn
 from adjourn import Costs, ProblemFailed, Storage
+from adjourn.running._journal import Journal
 from adjourn.running._measure import measure_disk
 from adjourn.tiers import Int16, Zstd
 
@@ -90,7 +91,8 @@ def test_a_run_goes_on_in_another_adjoint(
     storage = Storage(overhead=float("inf"))
     first = adjoint(wave)
     costs = fast_disk(first, storage)
-    budget = 12 * first.window().step_bytes + costs.disk_staging
+    first.begin()
+    budget = 12 * first.window().step_bytes + costs.disk_staging + Journal.memory_for(first)
     reverse, left = first.reverse, [6]
 
     def halting(start: int, stop: int) -> None:

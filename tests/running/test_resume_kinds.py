@@ -12,6 +12,7 @@ from adjourn import ProblemFailed, Recording, plan
 from adjourn.models import synthetic
 from adjourn.planning import plan_schedule
 from adjourn.running import Storage, measure, resume, run
+from adjourn.running._journal import Journal
 from adjourn.schedules import revolve, segments, spread, store_all, window
 
 STEPS = 40
@@ -76,7 +77,9 @@ def test_a_run_of_any_kind_resumes_from_any_step(tmp_path, exact, costs, kind):
     kept = Storage(overhead=math.inf, direct=False)
     sizes = range(2 * costs.snapshot, 20 * costs.snapshot, costs.snapshot // 2)
     tapes = [b for b in sizes if plan(STEPS, costs, b).schedule.reversal == "tape"]
-    budget = tapes[len(tapes) // 3]
+    fresh = shot()
+    fresh.begin()
+    budget = tapes[len(tapes) // 3] + Journal.memory_for(fresh)
     options = (
         {"budget": budget, "costs": costs}
         if schedule is None

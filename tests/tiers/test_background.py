@@ -107,7 +107,10 @@ def test_what_is_foreseen_is_read_ahead():
         tier.save(n, state(n), {})
         time.sleep(0.02)
     for n in (0, 1, 2):
-        time.sleep(0.03)
+        deadline = time.monotonic() + 30
+        while not any(b.step == n and b.use in ("ready", "clean") for b in tier._buffers):
+            assert time.monotonic() < deadline, "nobody read ahead"
+            time.sleep(0.001)
         into = state(-1)
         tier.load(n, into)
         assert into[0][0] == n

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from adjourn.tiers import (
     Encoded,
     Encoder,
     Int16,
+    RamPool,
     Raw,
     Zfp,
     Zstd,
@@ -43,6 +46,12 @@ LOSSLESS = [Raw()] + ([Zstd()] if _has("zstandard") else [])
 class TestRawOnDisk(TierSuite):
     def make(self):
         return Encoded(DiskPool(), Raw())
+
+
+@needs_zstd
+class TestZstdInMemory(TierSuite):
+    def make(self):
+        return Encoded(RamPool(), Zstd())
 
 
 @needs_zstd
@@ -99,6 +108,45 @@ def test_errors_stay_within_the_tolerance(encoder, block):
     else:
         allowed = encoder.tolerance * (scale if encoder.relative else 1)
         assert np.abs(back.astype(np.float64) - block).max() <= allowed
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-310])
+def test_levels_too_close_to_tell_apart_are_one_or_none(dtype, tolerance):
+    """Values whose range has no inverse stay within the tolerance, or are kept as they are."""
+    tiny = float(np.finfo(dtype).tiny)
+    block = np.array([0, tiny * 3, tiny * 1000], dtype)
+    data = Int16(tolerance).encode(block, 0.0)
+    if data is None:
+        assert tolerance < tiny * 1000
+        return
+    back = np.full_like(block, np.nan)
+    Int16(tolerance).decode(memoryview(data), back)
+    assert np.abs(back - block).max() <= tolerance
+
+
+@pytest.mark.parametrize("encoder", LOSSY + LOSSLESS, ids=lambda e: e.name)
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda a: a[:, ::2]])
+def test_memory_is_what_it_says(encoder, layout):
+    """What is traced while saving and loading a large state is within `nbytes`."""
+    state = [layout(wave(130)), layout(np.random.default_rng(0).standard_normal((130,) * 3))]
+    tracemalloc.start()
+    try:
+        tier = Encoded(RamPool(), encoder, ratio=0.9, measure_every=1)
+        into = [np.empty_like(a) for a in state]
+        before = tracemalloc.get_traced_memory()[0]
+        tier.open(specs_of(state), 1)
+        tier.save(1, state, {})
+        tier.load(1, into)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak <= tier.nbytes + 65536
+    assert tier.nbytes == Encoded.bytes_for(specs_of(state), 0.9) + Encoded.memory_for(
+        specs_of(state), 0.9
+    )
+    tier.close()
+    assert tier.nbytes == 0
 
 
 @pytest.mark.parametrize("encoder", LOSSY, ids=lambda e: e.name)

@@ -115,12 +115,19 @@ def _plan(plan: Plan) -> list[str]:
 
 
 def _tier(tier: TierUse) -> str:
-    words = [f"{tier.name}: {size(tier.disk_bytes)} of disk"]
+    held = f"{size(tier.disk_bytes)} of disk" if tier.disk_bytes else f"{size(tier.memory_bytes)}"
+    words = [f"{tier.name}: {held}"]
     if tier.transfer:
         words.append(f"by {tier.transfer} on {tier.file_system}")
     if tier.ratio != 1.0:
         words.append(f"encoded {tier.ratio:.1f} times smaller")
-        words.append(f"largest error {tier.largest_error:.2g}, rms {tier.rms_error:.2g}")
+        if tier.largest_error:
+            words.append(f"largest error {tier.largest_error:.2g}, rms {tier.rms_error:.2g}")
+            if tier.scale:
+                words.append(f"largest value {tier.scale:.2g}")
+        if tier.gradient_error:
+            first, last = tier.stretch
+            words.append(f"gradient of steps {first} to {last} off by {tier.gradient_error:.1e}")
     expected = ""
     if tier.predicted_seconds is not None:
         expected = f" ({span(tier.predicted_seconds)} predicted)"

@@ -152,6 +152,13 @@ class Journal:
         """Bytes of main memory: the staging buffers of both pools."""
         return sum(pool.nbytes for pool in self._pools)
 
+    @staticmethod
+    def memory_for(problem: Problem) -> int:
+        """Return the bytes of main memory that commits of a begun problem take."""
+        carried = list(carried_of(problem).values())
+        both = specs_of([*problem.state(0), *carried]), specs_of(carried)
+        return sum(DiskPool.memory_for(specs, direct=False) for specs in both)
+
     @property
     def seconds(self) -> float:
         """Seconds spent in commits."""

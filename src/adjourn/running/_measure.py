@@ -13,21 +13,14 @@ import numpy as np
 from ..errors import AdjournError, BadValue, LawBroken, ProblemFailed
 from ..planning import Costs, Recording
 from ..problem import Array, Problem
-from ..tiers import DiskPool, Encoded, specs_of
-from ..tiers._background import staging_bytes
-from ..tiers._files import PAGE
+from ._measure_storage import measure_disk
+from ._polite import LEAST_SECONDS, RECORDED_BYTES, SHARE
 from ._progress import Spinner, spinner
 from ._protocol import live_state, require_problem, window_of
-from ._storage import Storage
 
 __all__ = ["measure", "measure_disk"]
 
-_LEAST_SECONDS = 5.0  # promise 9: at most 5% of one forward run or 5 s, whichever is larger
-_SHARE = 0.05
-_DISK_ROUNDS = 4
-_USUAL_RATIO = 4.0
 _COLD_BYTES = 64 * 2**20  # more than processor caches hold
-_RECORDED_BYTES = 64 * 2**20  # recorded steps held while measuring, at most, or one step
 
 
 def measure(
@@ -85,71 +78,6 @@ def measure(
         return costs
 
 
-def measure_disk(
-    problem: Problem,
-    costs: Costs,
-    directory: str | None = None,
-    storage: Storage | None = None,
-) -> Costs:
-    """Return the costs with the wall seconds of the disk, which the processor does not see.
-
-    With an encoder they hold for a state a few steps on, at most 5% of a forward run: one at
-    rest compresses better than any that follows. Leaves the problem as after ``begin()``, and
-    nothing on disk.
-
-    Parameters
-    ----------
-    problem, costs
-        The problem, and what is known of it.
-    directory : str, optional
-        Where to measure; the storage's, or the system's for temporary files, by default.
-    storage : Storage, optional
-        How the disk will be used.
-    """
-    storage = storage or Storage()
-    scratch = storage.scratch if directory is None else directory
-    problem.begin()
-    at = 0
-    if storage.encoder is not None:
-        at = problem.advance(0, max(1, int(_SHARE * problem.steps)), replay=False)
-    arrays = problem.state(at)
-    specs = specs_of(arrays)
-    pool = DiskPool(scratch, direct=storage.direct, durable=storage.durable, files=storage.files)
-    tier = storage.encoded(pool, 1.0)
-    writes: list[float] = []
-    reads: list[float] = []
-    try:
-        tier.open(specs, _DISK_ROUNDS)
-        for step in range(_DISK_ROUNDS):
-            began = perf_counter()
-            tier.save(step, arrays, {})
-            writes.append(perf_counter() - began)
-        for step in range(_DISK_ROUNDS):
-            began = perf_counter()
-            tier.load(step, arrays)
-            reads.append(perf_counter() - began)
-        staging = tier.nbytes + staging_bytes(specs, storage.background)
-        nbytes = -(-pool.disk_bytes // _DISK_ROUNDS) + PAGE
-        if isinstance(tier, Encoded):
-            ratio = storage.ratio or _cautious(tier.loss.ratio)
-            nbytes = int(nbytes / ratio) + PAGE
-    finally:
-        tier.close()
-    problem.begin()
-    return replace(
-        costs,
-        disk_write=median(writes),
-        disk_read=median(reads),
-        disk_snapshot=nbytes,
-        disk_staging=staging,
-    )
-
-
-def _cautious(ratio: float) -> float:
-    """Return a ratio to plan with: fields that compress very well early do so less later."""
-    return 0.9 * (ratio if ratio <= _USUAL_RATIO else (_USUAL_RATIO * ratio) ** 0.5)
-
-
 class _Stopwatch:
     """Times the verbs of one problem."""
 
@@ -164,7 +92,7 @@ class _Stopwatch:
         self.option = 0
         self.slow = False  # a step takes so long that each verb is run once only
         if self.frame is not None:
-            most = _RECORDED_BYTES // max(self.frame.step_bytes, 1)
+            most = RECORDED_BYTES // max(self.frame.step_bytes, 1)
             self.held = max(1, min(8, most, problem.steps, self.frame.max_steps or 8))
 
     def costs(self) -> Costs:
@@ -227,7 +155,7 @@ class _Stopwatch:
         began = process_time(), perf_counter()
         self._run(self.problem.advance, "advance", 1)
         cpu, wall = process_time() - began[0], perf_counter() - began[1]
-        limit = max(_LEAST_SECONDS, _SHARE * steps * wall)
+        limit = max(LEAST_SECONDS, SHARE * steps * wall)
         self.slow = 10 * wall > limit
         if wall:
             self.held = max(1, min(self.held, int(limit / (10 * wall))))
@@ -259,7 +187,7 @@ class _Stopwatch:
             samples.append((cpu / count, count))
             spent += wall
             ran += count
-            limit = min(self.effort, max(_LEAST_SECONDS, _SHARE * steps * wall / count) / 4)
+            limit = min(self.effort, max(LEAST_SECONDS, SHARE * steps * wall / count) / 4)
             if wall < limit / 20:
                 count *= 2
             if len(samples) > 200:

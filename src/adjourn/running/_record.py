@@ -38,7 +38,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class TierUse:
-    """What one tier outside main memory did during a run.
+    """What one tier on disk, or with encoded snapshots, did during a run.
 
     Attributes
     ----------
@@ -60,8 +60,14 @@ class TierUse:
         Loads that were begun ahead of their time, and all loads.
     ratio : float
         How many times smaller the encoder made the states.
-    largest_error, rms_error : float
-        Errors of the encoder, measured on some of the states.
+    largest_error, rms_error, scale : float
+        Errors of the encoder, measured on some of the states, and the largest magnitude of
+        those.
+    gradient_error : float or None
+        Largest error of the gradient of a few steps, over its largest magnitude, as compared
+        before the run; None where that was not done.
+    stretch : tuple of int
+        The first of those steps and the one after the last.
     """
 
     name: str
@@ -77,6 +83,9 @@ class TierUse:
     ratio: float = 1.0
     largest_error: float = 0.0
     rms_error: float = 0.0
+    scale: float = 0.0
+    gradient_error: float | None = None
+    stretch: tuple[int, int] = (0, 0)
 
     @property
     def hidden(self) -> float | None:
@@ -109,7 +118,7 @@ class RunRecord:
     fallbacks : tuple of str
         What did not go the planned way, in words; empty in a plain run.
     tiers : tuple of TierUse
-        What each tier outside main memory did.
+        What each tier on disk, or with encoded snapshots, did.
     """
 
     plan: Plan
@@ -173,5 +182,8 @@ class RunRecord:
         values["plan"] = Plan.from_json(values["plan"])
         values["verbs"] = tuple(Verb(*v) for v in values["verbs"])
         values["fallbacks"] = tuple(values["fallbacks"])
-        values["tiers"] = tuple(TierUse(**t) for t in values["tiers"])
+        tiers: list[dict[str, Any]] = [{"stretch": (0, 0), **tier} for tier in values["tiers"]]
+        for tier in tiers:
+            tier["stretch"] = tuple(tier["stretch"])
+        values["tiers"] = tuple(TierUse(**tier) for tier in tiers)
         return cls(**values)

@@ -11,10 +11,10 @@ from ..errors import AdjournError, BudgetTooSmall, CorruptSnapshot, DiskFull, Ti
 from ..planning import Plan
 from ..problem import Problem
 from ..schedules import Action, Drop, Load, Reverse, Save, Schedule
-from ..tiers import Encoded, Tier
+from ..tiers import Tier
 from ._executor import Executor
 from ._rest import Rest, plan_rest
-from ._storage import Storage
+from ._storage import Storage, encoded_tier
 
 __all__ = ["TolerantExecutor", "restart"]
 
@@ -66,7 +66,7 @@ class TolerantExecutor(Executor):
         self._frontier = made.steps
         self._before = dict(self.steps)
         self._may_replan = options.get("tapes") is None and made.schedule.reversal != "tape"
-        self._may_gain = self._may_replan and any(_encoded(tier) for tier in tiers)
+        self._may_gain = self._may_replan and any(encoded_tier(tier) for tier in tiers)
         self._plans = 0
         self._refused = -1
         self._untold = 0
@@ -121,12 +121,14 @@ class TolerantExecutor(Executor):
         planned = self._made.schedule.counts.snapshots[0]
 
         def slots(kept: Collection[tuple[int, int]]) -> list[int]:
-            found = [planned]
-            for number, tier in enumerate(self._tiers[1:], start=1):
+            found: list[int] = []
+            for number, tier in enumerate(self._tiers):
                 steps = [step for step, where in kept if where == number]
-                encoded = _encoded(tier)
+                encoded = encoded_tier(tier)
                 if encoded is not None:
                     found.append(len(steps) + int(0.9 * encoded.room_beside(steps)))
+                elif number == 0:
+                    found.append(planned)
                 else:
                     found.append(len(tier.held()) if full else 10**6)
             return found
@@ -266,14 +268,6 @@ class TolerantExecutor(Executor):
                 self._live = other
                 return load
         return None
-
-
-def _encoded(tier: Tier) -> Encoded | None:
-    """Return the encoded tier, perhaps behind a background one."""
-    found: object = tier
-    while found is not None and not isinstance(found, Encoded):
-        found = getattr(found, "inner", None)
-    return found
 
 
 def restart(problem: Problem) -> None:

@@ -133,7 +133,7 @@ def resume(
 def run_in(
     directory: str | Path,
     problem: Problem,
-    make: Callable[[str], Plan],
+    make: Callable[[str, int], Plan],
     storage: Storage,
     *,
     progress: bool,
@@ -161,7 +161,9 @@ def run_in(
             )
         place.sweep()
         about = storage.to_json()
-        made = make(place.path)
+        problem.begin()
+        beside = Journal.memory_for(problem)
+        made = make(place.path, beside)
         begin(problem, made)
         run = os.urandom(_RUN)
         journal = _journal(place, problem, run, storage)
@@ -208,9 +210,10 @@ def _nothing_to_resume(place: RunDirectory) -> WrongLedger:
     again = f"Begin with adjourn.run(..., directory={place.path!r})"
     if place.was_begun:
         return WrongLedger(
-            f"directory={place.path!r} is to be resumed; its run ended while it was measured or "
-            f"planned, before its first step: there is nothing to go on from, and nothing is "
-            f"lost. {again}, which starts over there."
+            f"directory={place.path!r} is to be resumed; a run left its lock there and no ledger: "
+            "it ended before its first step, while it was measured or planned, or after its last, "
+            f"while its files were removed. There is nothing to go on from. {again}, which starts "
+            "over there."
         )
     return WrongLedger(f"directory={place.path!r} is to be resumed; it holds no run. {again}.")
 

@@ -10,14 +10,15 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from ..errors import BadValue, WrongType
+from ..errors import BadValue, BudgetTooSmall, WrongType
 from ..planning import Costs, Plan, plan, plan_schedule
 from ..problem import Problem
 from ..schedules import Action, Schedule
 from ._directory import require_path
 from ._executor import Executor, Journal
-from ._measure import measure, measure_disk
-from ._progress import progress_bar
+from ._measure import measure
+from ._measure_storage import encoding_words, hold_beside, measure_storage
+from ._progress import progress_bar, spinner
 from ._protocol import require_problem
 from ._record import RunRecord, Verb
 from ._stage import Stage, set_up
@@ -92,19 +93,27 @@ def run(
     if directory is not None:
         directory = require_path(directory)
 
-    def make(place: str | None = None) -> Plan:
-        nonlocal costs
-        if disk is not None and (costs is None or costs.disk_write is None):
-            costs = measure(problem, progress=progress) if costs is None else costs
-            costs = measure_disk(problem, costs, place, storage)
-        return make_plan(problem, plan, budget=budget, disk=disk, costs=costs, progress=progress)
+    kept = storage or Storage()
+
+    def make(place: str | None = None, beside: int = 0) -> Plan:
+        return make_plan(
+            problem,
+            plan,
+            budget=budget,
+            disk=disk,
+            costs=costs,
+            progress=progress,
+            storage=kept,
+            place=place,
+            beside=beside,
+        )
 
     if directory is not None:
         from ._resume import run_in  # noqa: PLC0415 - heavy, and not needed by most runs
 
-        return run_in(directory, problem, make, storage or Storage(), progress=progress)
+        return run_in(directory, problem, make, kept, progress=progress)
     made = make()
-    stage = set_up(problem, made, storage)
+    stage = set_up(problem, made, kept)
     try:
         return play(problem, stage, made.schedule, progress=progress)
     finally:
@@ -119,15 +128,26 @@ def make_plan(
     disk: int | str | None,
     costs: Costs | None,
     progress: bool,
+    storage: Storage | None = None,
+    place: str | None = None,
+    beside: int = 0,
 ) -> Plan:
-    """Return the plan to play: the one given, or one for the budget."""
+    """Return the plan to play: the one given, or one for the budget.
+
+    ``place`` is where the disk is measured, ``beside`` the bytes of main memory that a run in a
+    directory takes beside what it is planned with.
+    """
     if made is None:
         if budget is None:
             raise BadValue('neither a plan nor a budget is given. Pass budget="2 GiB", or a plan.')
         costs = measure(problem, progress=progress) if costs is None else costs
-        if disk is not None and costs.disk_write is None:
-            costs = measure_disk(problem, costs)
-        return plan(problem.steps, costs, budget, disk)
+        choices: tuple[Costs, ...] = (costs,)
+        if disk is not None or (storage is not None and storage.encoder is not None):
+            with spinner("measuring the storage", enabled=progress):
+                choices = measure_storage(
+                    problem, costs, storage or Storage(), directory=place, disk=disk is not None
+                )
+        return _fastest(problem.steps, choices, budget, disk, beside)
     if isinstance(made, Schedule):
         costs = measure(problem, progress=progress) if costs is None else costs
         made = plan_schedule(made, costs)
@@ -141,6 +161,23 @@ def make_plan(
             "plan for this problem."
         )
     return made
+
+
+def _fastest(
+    steps: int, choices: Sequence[Costs], budget: int | str, disk: int | str | None, beside: int
+) -> Plan:
+    """Return the fastest plan by any of the costs; it says what the encoder does."""
+    plans: list[Plan] = []
+    refusal: BudgetTooSmall | None = None
+    for costs in choices:
+        try:
+            plans.append(plan(steps, hold_beside(costs, beside), budget, disk))
+        except BudgetTooSmall as error:
+            refusal = error
+    if not plans:
+        raise refusal or BadValue("there is nothing to choose from")
+    best = min(plans, key=lambda made: made.seconds)
+    return replace(best, reasons=(*best.reasons, *encoding_words(best, plans, refusal)))
 
 
 def play(
@@ -198,7 +235,7 @@ def play(
         plan=made,
         cpu_seconds=cpu,
         wall_seconds=wall,
-        peak_bytes=stage.nbytes,
+        peak_bytes=stage.nbytes + getattr(journal, "nbytes", 0),
         resident_growth=None if grown is None or resident is None else grown - resident,
         advances=steps["advance"],
         records=steps["record"],
@@ -210,9 +247,33 @@ def play(
             for name, predicted in _predicted(made, schedule).items()
         ),
         own_seconds=max(wall - sum(seconds.values()), 0.0),
-        fallbacks=(*fallbacks, *told, *getattr(journal, "told", ())),
+        fallbacks=(
+            *fallbacks,
+            *told,
+            *getattr(journal, "told", ()),
+            *_beyond_plan(stage, getattr(journal, "nbytes", 0)),
+        ),
         tiers=tuple(tier_uses(stage.tiers, executor.waits, schedule, costs)),
     )
+
+
+def _beyond_plan(stage: Stage, beside: int) -> Iterable[str]:
+    """Yield what a plan that was given did not know of."""
+    made, storage = stage.plan, stage.storage
+    if storage.encoder is not None and storage.encode == "disk" and len(stage.tiers) == 1:
+        yield (
+            "nothing was encoded: the encoder is for snapshots on disk, and the plan has none; "
+            'encode="memory" is for those in main memory'
+        )
+    if storage.encodes("memory") and made.costs.encoding is None:
+        yield (
+            "snapshots in main memory were kept as they are: the plan was made without the encoder"
+        )
+    if made.budget is not None and stage.nbytes + beside > made.budget:
+        yield (
+            f"commits took {beside} bytes of staging beside a plan that was made without a "
+            "directory, and together they exceed its budget"
+        )
 
 
 def _predicted(made: Plan, schedule: Schedule) -> dict[str, float]:

@@ -15,6 +15,7 @@ from ..tiers import (
     ArraySpec,
     Background,
     DiskPool,
+    Encoded,
     RamPool,
     Tier,
     specs_of,
@@ -79,10 +80,13 @@ def begin(problem: Problem, made: Plan) -> None:
     if reserve is not None and recorded:
         reserve(recorded)
     problem.begin()
-    nbytes = state_bytes(specs_of(problem.state(0)))
+    specs = specs_of(problem.state(0))
+    encoding, nbytes, kind = made.costs.encoding, state_bytes(specs), "states"
+    if encoding is not None and encoding.memory:
+        nbytes, kind = Encoded.bytes_for(specs, encoding.ratio), "encoded states"
     if nbytes != made.costs.snapshot:
         raise BadValue(
-            f"the plan was made for states of {made.costs.snapshot} bytes, and this problem's "
+            f"the plan was made for {kind} of {made.costs.snapshot} bytes, and this problem's "
             f"take {nbytes}. Measure the problem and plan again."
         )
 
@@ -113,8 +117,8 @@ def open_stage(
     frame_bytes = frame.nbytes(recorded) if frame is not None and recorded else 0
     tapes: Arena | None = None
     if _moves_tapes(problem, schedule):
-        tapes = Arena(max(made.peak_bytes - frame_bytes, 0))
-    tiers: list[Tier] = [tapes or RamPool(), *adopted]
+        tapes = Arena(max(made.peak_bytes - max(frame_bytes, made.costs.standing), 0))
+    tiers: list[Tier] = [_memory(tapes or RamPool(), made, storage), *adopted]
     slots = schedule.counts.snapshots
     stage = Stage(made, tiers, tapes, frame_bytes, storage)
     try:
@@ -130,9 +134,32 @@ def open_stage(
     return stage
 
 
+def _memory(tier: Tier, made: Plan, storage: Storage) -> Tier:
+    """Return the tier of main memory, encoded if the plan was made for that.
+
+    Raises
+    ------
+    BadValue
+        The storage has no encoder for main memory.
+    """
+    encoding = made.costs.encoding
+    if encoding is None or not encoding.memory:
+        return tier
+    encoder = storage.encoder
+    if encoder is None or not storage.encodes("memory"):
+        raise BadValue(
+            f"the plan was made for snapshots in main memory encoded by {encoding.name}, and the "
+            "storage has no encoder for them. Pass storage=adjourn.Storage(encoder=..., "
+            'encode="memory"), or plan for states as they are.'
+        )
+    return Encoded(tier, encoder, ratio=encoding.ratio)
+
+
 def planned_ratio(made: Plan) -> float:
     """Return how many times smaller the plan counts on a snapshot to be on disk."""
     costs = made.costs
+    if costs.encoding is not None:
+        return costs.encoding.ratio
     return max(costs.snapshot / costs.disk_snapshot, 1.0) if costs.disk_snapshot else 1.0
 
 

@@ -10,7 +10,7 @@ from .._sizes import as_count
 from ..errors import BadValue, NotSupported
 from ..tiers import Background, DiskPool, Encoded, Encoder, Files, Int16, Raw, Tier, Zfp, Zstd
 
-__all__ = ["Storage"]
+__all__ = ["Storage", "encoded_tier"]
 
 _ENCODERS = {kind.__name__: kind for kind in (Int16, Raw, Zfp, Zstd)}
 _NOT_KEPT = ("encoder", "files", "scratch")
@@ -40,7 +40,11 @@ class Storage:
         A snapshot that cannot be written for want of room: raise, or do without it and rebuild
         it when it is needed.
     encoder : Encoder, optional
-        Encodes snapshots on disk. A lossy one changes the gradient by about its tolerance.
+        Encodes snapshots. A lossy one changes the gradient by about its tolerance: the plan and
+        the record have the error of a state, and of the gradient of a few steps.
+    encode : {"disk", "memory", "both"}
+        Which snapshots it encodes. In main memory it is used where the plan with it is faster
+        than the one without.
     ratio : float, optional
         How many times smaller the encoder makes a state, as the plan counts on. By default a
         cautious reading of what is measured after the first twentieth of the steps. Snapshots
@@ -58,6 +62,7 @@ class Storage:
     on_corrupt: Literal["raise", "recompute"] = "raise"
     on_full: Literal["raise", "recompute"] = "raise"
     encoder: Encoder | None = None
+    encode: Literal["disk", "memory", "both"] = "disk"
     ratio: float | None = None
     files: Files | None = None
 
@@ -65,6 +70,8 @@ class Storage:
         as_count(self.background, "background", least=0)
         if not self.overhead >= 0:
             raise BadValue(f"overhead={self.overhead!r} is no share. Pass 0.01 for 1 percent.")
+        if self.encode not in ("disk", "memory", "both"):
+            raise BadValue(f'encode={self.encode!r}. Pass "disk", "memory" or "both".')
         for name in ("on_corrupt", "on_full"):
             if getattr(self, name) not in ("raise", "recompute"):
                 raise BadValue(f'{name}={getattr(self, name)!r}. Pass "raise" or "recompute".')
@@ -85,9 +92,13 @@ class Storage:
             files=self.files,
         )
 
+    def encodes(self, where: Literal["disk", "memory"]) -> bool:
+        """Return whether snapshots there are to be encoded."""
+        return self.encoder is not None and self.encode in (where, "both")
+
     def encoded(self, pool: DiskPool, ratio: float) -> Tier:
         """Return the pool, encoded if that was asked for, at a ratio unless one was given."""
-        if self.encoder is None:
+        if self.encoder is None or not self.encodes("disk"):
             return pool
         return Encoded(pool, self.encoder, ratio=self.ratio or ratio)
 
@@ -125,3 +136,11 @@ class Storage:
         if encoder is not None:
             values["encoder"] = _ENCODERS[encoder[0]](**encoder[1])
         return cls(**values, files=files)
+
+
+def encoded_tier(tier: Tier) -> Encoded | None:
+    """Return the encoded tier, perhaps behind a background one."""
+    found: object = tier
+    while found is not None and not isinstance(found, Encoded):
+        found = getattr(found, "inner", None)
+    return found

@@ -10,6 +10,7 @@ from ..planning import Costs
 from ..schedules import Advance, Load, Record, Reverse, Save, Schedule
 from ..tiers import Background, DiskPool, Encoded, Tier
 from ._record import TierUse
+from ._storage import encoded_tier
 
 __all__ = ["predict_waiting", "tier_uses"]
 
@@ -17,7 +18,7 @@ _LONGEST = 1_000_000
 
 
 def predict_waiting(schedule: Schedule, costs: Costs, tier: int, buffers: int) -> float | None:
-    """Return the seconds that a run is predicted to stand still for one disk tier.
+    """Return the seconds that a run is predicted to stand still for the saves and loads of a tier.
 
     Without staging buffers that is every transfer. With them one thread transfers, in the order
     of the calls: a save waits for a buffer, a load for what is left of a read that was begun as
@@ -26,6 +27,8 @@ def predict_waiting(schedule: Schedule, costs: Costs, tier: int, buffers: int) -
     """
     counts = schedule.counts
     write, read = costs.disk_write, costs.disk_read
+    if not tier:
+        write, read = costs.write, costs.read
     if write is None or read is None or tier >= len(counts.writes):
         return None
     if not buffers:
@@ -65,9 +68,9 @@ def predict_waiting(schedule: Schedule, costs: Costs, tier: int, buffers: int) -
 def tier_uses(
     tiers: Sequence[Tier], waits: Sequence[float], schedule: Schedule, costs: Costs
 ) -> Iterator[TierUse]:
-    """Yield what each tier outside main memory did; ``waits`` are the seconds in its calls."""
+    """Yield what each tier of note did; ``waits`` are the seconds in its calls."""
     for number, tier in enumerate(tiers):
-        if number:
+        if number or encoded_tier(tier) is not None:
             yield _use(tier, waits[number], number, schedule, costs)
 
 
@@ -91,6 +94,11 @@ def _use(tier: Tier, waited: float, number: int, schedule: Schedule, costs: Cost
     if isinstance(inner, Encoded):
         loss = inner.loss
         values |= {"ratio": loss.ratio, "largest_error": loss.largest, "rms_error": loss.rms}
+        values["scale"] = loss.scale
+        encoding = costs.encoding
+        if encoding is not None:
+            values["gradient_error"] = encoding.gradient
+            values["stretch"] = (encoding.start, encoding.stop)
         inner = inner.inner
     known = isinstance(inner, DiskPool)
     return TierUse(

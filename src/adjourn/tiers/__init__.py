@@ -4,9 +4,10 @@ from ._arena import Arena
 from ._background import Background
 from ._contract import ArraySpec, Tier, specs_of, state_bytes
 from ._disk import DiskPool
-from ._encoded import Encoded, Loss, measure_encoder
+from ._encoded import Encoded
 from ._encoders import Encoder, Int16, Raw, Zfp, Zstd
 from ._files import Files
+from ._loss import Loss, measure_encoder
 from ._ram import RamPool
 
 __all__ = [

@@ -65,7 +65,7 @@ class DiskPool:
     A save is one pass over the state: it is checksummed on its way out, the slot's header
     written last. A load checks header and payload; nothing wrong is ever returned as a
     snapshot. Main memory: one staging buffer of at most 4 MiB and a bounce buffer of at most
-    256 KiB, whatever the state's size. Disk: `slots` times the state and its header, each
+    64 KiB, whatever the state's size. Disk: `slots` times the state and its header, each
     rounded up to 4 KiB, and one page.
 
     Parameters
@@ -191,10 +191,10 @@ class DiskPool:
         return PAGE + slots * (header_room(specs) + round_up(state_bytes(specs)))
 
     @staticmethod
-    def memory_for(specs: Sequence[ArraySpec]) -> int:
+    def memory_for(specs: Sequence[ArraySpec], *, direct: bool = True) -> int:
         """Return the bytes of main memory for snapshots of such arrays, at most."""
         payload = round_up(state_bytes(specs))
-        return _staging_bytes(header_room(specs), payload, direct=True) + min(payload, BOUNCE)
+        return _staging_bytes(header_room(specs), payload, direct=direct) + min(payload, BOUNCE)
 
     def open(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Allocate room for ``slots`` snapshots of arrays such as ``specs``.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Collection, Sequence
 from struct import Struct
 from typing import Any, cast
 
@@ -17,12 +15,13 @@ from ..problem import Array, Clock
 from ._contract import ArraySpec, Tier, check_arrays, state_bytes
 from ._encoders import Encoder
 from ._files import PAGE, round_up, view_of
+from ._loss import BLOCK, HEAD_BYTES, Loss, blocks_of, error_of, plain, scale_of
 from ._stream import order_of
 
-__all__ = ["Encoded", "Loss", "measure_encoder"]
+__all__ = ["Encoded"]
 
-_BLOCK = 4 << 20
-"""Bytes of an array that are encoded at once."""
+_WORK = 4
+"""Times the bytes of a block that encoding and decoding it take."""
 
 _PIECES = 8
 _PIECE = (16 << 10, 1 << 20)
@@ -35,72 +34,12 @@ _ORDERS = (b"C", b"F")
 _KEPT, _ENCODED = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """What encoding did to the states measured so far.
-
-    Attributes
-    ----------
-    raw, encoded : int
-        Bytes of the states, and of their encodings.
-    largest : float
-        Largest absolute error of any value.
-    rms : float
-        Root mean square of the error, over all values measured.
-    scale : float
-        Largest magnitude of any value measured, for comparison.
-    kept : int
-        Blocks that were kept as they are.
-    values : int
-        Values whose error was measured.
-    """
-
-    raw: int = 0
-    encoded: int = 0
-    largest: float = 0.0
-    rms: float = 0.0
-    scale: float = 0.0
-    kept: int = 0
-    values: int = 0
-
-    @property
-    def ratio(self) -> float:
-        """How many times smaller the encodings are."""
-        return self.raw / self.encoded if self.encoded else 1.0
-
-    def __add__(self, other: Loss) -> Loss:
-        values = self.values + other.values
-        square = self.rms**2 * self.values + other.rms**2 * other.values
-        return Loss(
-            self.raw + other.raw,
-            self.encoded + other.encoded,
-            max(self.largest, other.largest),
-            sqrt(square / values) if values else 0.0,
-            max(self.scale, other.scale),
-            self.kept + other.kept,
-            values,
-        )
-
-
-def measure_encoder(encoder: Encoder, arrays: Sequence[Array]) -> Loss:
-    """Encode and decode a state; return the bytes it takes and the error it gets.
-
-    Costs one encoding and one decoding, and three blocks of 4 MiB of memory.
-    """
-    loss = Loss()
-    for array in arrays:
-        scale = _scale(encoder, array)
-        for block in _blocks(_plain(array)):
-            loss += _measure_block(encoder, np.ascontiguousarray(block), scale)
-    return loss
-
-
 class Encoded:
     """A tier whose snapshots are encoded and cut into pieces that an inner tier keeps.
 
     Snapshots take the bytes they take, in pieces of an eighth of what is expected (16 KiB to
     1 MiB): no fragmentation, and where states compress better there is room for more of them.
-    Memory: what the inner tier takes, one piece, and about 12 MiB while encoding.
+    Memory: what the inner tier takes, one piece, and four blocks of at most 1 MiB for encoding.
 
     Parameters
     ----------
@@ -149,7 +88,24 @@ class Encoded:
     @property
     def nbytes(self) -> int:
         """Bytes of main memory allocated."""
-        return self._inner.nbytes + self._piece.nbytes
+        scratch = _scratch_bytes(self._specs) if len(self._piece) else 0
+        return self._inner.nbytes + self._piece.nbytes + scratch
+
+    @staticmethod
+    def bytes_for(specs: Sequence[ArraySpec], ratio: float) -> int:
+        """Return the bytes of one snapshot in the inner tier, in whole pieces."""
+        size, count = _pieces_for(specs, 1, ratio)
+        return size * count
+
+    @staticmethod
+    def memory_for(specs: Sequence[ArraySpec], ratio: float) -> int:
+        """Return the bytes of main memory beside the inner tier's."""
+        return _pieces_for(specs, 1, ratio)[0] + _scratch_bytes(specs)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder."""
+        return self._encoder
 
     @property
     def inner(self) -> Tier:
@@ -256,8 +212,8 @@ class Encoded:
             if order not in _ORDERS:
                 raise CorruptSnapshot(f"{self.name}: step {step} does not decode.", step)
             base = np.asarray(array)
-            for block in _blocks(base.T if order == b"F" else base):
-                length, kind = _HEAD.unpack(reader.take(_HEAD.size))
+            for block in blocks_of(base.T if order == b"F" else base):
+                length, kind = _HEAD.unpack(reader.take(HEAD_BYTES))
                 into = block if block.flags.c_contiguous else np.empty(block.shape, block.dtype)
                 data = reader.take(length)
                 try:
@@ -292,9 +248,9 @@ class Encoded:
 
     def _encode(self, writer: _PieceWriter, array: Array, *, measured: bool) -> Loss:
         loss = Loss()
-        scale = _scale(self._encoder, array)
+        scale = scale_of(self._encoder, array)
         writer.put(memoryview(order_of(array).encode()))
-        for part in _blocks(_plain(array)):
+        for part in blocks_of(plain(array)):
             block = np.ascontiguousarray(part)
             data = self._encoder.encode(block, scale)
             kept = data is None
@@ -302,8 +258,8 @@ class Encoded:
             writer.put(memoryview(_HEAD.pack(len(body), _KEPT if kept else _ENCODED)))
             writer.put(body)
             if measured and data is not None:
-                loss += _error(self._encoder, block, memoryview(data))
-            loss += Loss(raw=block.nbytes, encoded=len(body) + _HEAD.size, kept=int(kept))
+                loss += error_of(self._encoder, block, memoryview(data))
+            loss += Loss(raw=block.nbytes, encoded=len(body) + HEAD_BYTES, kept=int(kept))
         return loss
 
     def _decode(self, kind: int, data: memoryview, out: Array) -> None:
@@ -419,64 +375,10 @@ def _pieces_for(specs: Sequence[ArraySpec], slots: int, ratio: float) -> tuple[i
     whole = state_bytes(specs)
     size = min(max(round_up(int(whole / ratio / _PIECES)), _PIECE[0]), _PIECE[1])
     size = min(size, max(round_up(int(whole / ratio) + 64), PAGE))
-    heads = _HEAD.size * sum(2 + -(-spec.nbytes // (_BLOCK // 2)) for spec in specs)
+    heads = HEAD_BYTES * sum(2 + -(-spec.nbytes // (BLOCK // 2)) for spec in specs)
     return size, slots * max(-(-int(whole / ratio + heads + 1) // size), 1)
 
 
-def _plain(array: Array) -> Array:
-    """Return the array with its fastest index last; subclasses index in ways of their own."""
-    base = np.asarray(array)
-    return base.T if order_of(base) == "F" else base
-
-
-def _blocks(array: Array) -> Iterator[Array]:
-    """Yield parts of at most `_BLOCK` bytes, cut along the first axis where it can be."""
-    if array.nbytes <= _BLOCK or array.ndim == 0:
-        yield array
-        return
-    row = array[0].nbytes
-    if row > _BLOCK:
-        for part in array:
-            yield from _blocks(part)
-    else:
-        count = -(-array.nbytes // _BLOCK)
-        rows = -(-len(array) // count)
-        for start in range(0, len(array), rows):
-            yield array[start : start + rows]
-
-
-def _scale(encoder: Encoder, array: Array) -> float:
-    """Return the largest magnitude, for encoders with a relative tolerance."""
-    if not getattr(encoder, "relative", False) or array.size == 0 or array.dtype.kind != "f":
-        return 0.0
-    return max(abs(float(array.max())), abs(float(array.min())))
-
-
-def _measure_block(encoder: Encoder, block: Array, scale: float) -> Loss:
-    data = encoder.encode(block, scale)
-    if data is None:
-        kept = Loss(raw=block.nbytes, encoded=block.nbytes + _HEAD.size, kept=1)
-        return kept + Loss(scale=_largest(block), values=block.size)
-    size = Loss(raw=block.nbytes, encoded=len(data) + _HEAD.size)
-    return size + _error(encoder, block, memoryview(data))
-
-
-def _error(encoder: Encoder, block: Array, data: memoryview) -> Loss:
-    back = np.empty_like(block)
-    encoder.decode(data, back)
-    if encoder.lossless or block.dtype.kind not in "fc":
-        return Loss(scale=_largest(block), values=block.size)
-    np.subtract(back, block, out=back)
-    flat = np.abs(back.reshape(-1))
-    square = float(np.dot(flat.astype(np.float64), flat.astype(np.float64)))
-    return Loss(
-        largest=float(flat.max()),
-        rms=sqrt(square / block.size),
-        scale=_largest(block),
-        values=block.size,
-    )
-
-
-def _largest(block: Array) -> float:
-    """Return the largest magnitude of what is measured in numbers; 0 for other blocks."""
-    return float(np.abs(block).max()) if block.size and block.dtype.kind in "fciu" else 0.0
+def _scratch_bytes(specs: Sequence[ArraySpec]) -> int:
+    """Return the bytes for one block, its encoding, and what encoders take for them."""
+    return _WORK * max((min(spec.nbytes, BLOCK) for spec in specs), default=0)

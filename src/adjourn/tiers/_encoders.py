@@ -122,12 +122,16 @@ class Int16:
             return None
         if max(abs(low), abs(high)) > float(np.finfo(block.dtype).max) / 4:
             return None  # a level times the step could round to infinity
+        kind = np.result_type(block.dtype, np.float32)
+        if 0 < step < float(np.finfo(kind).tiny):  # its inverse may be infinite: one level does
+            if high - low + rounding > tolerance:
+                return None
+            step = 0.0
         out = bytearray(_SCALE.size + 2 * block.size)
         _SCALE.pack_into(out, 0, low, step)
         levels = np.frombuffer(out, np.uint16, offset=_SCALE.size)
         if step:
             flat = block.reshape(-1)
-            kind = np.result_type(flat.dtype, np.float32)
             work = np.subtract(flat, low, dtype=kind)
             np.multiply(work, 1 / step, out=work)
             np.rint(work, out=work)

@@ -43,10 +43,10 @@ PART = 512 << 10
 _LONG = 2 * CHUNK
 """Bytes of a state from which on direct transfers are made by a thread."""
 
-SMALL = 256 << 10
+SMALL = 64 << 10
 """Pieces below are gathered in the staging buffer, so that small arrays share a call."""
 
-BOUNCE = 256 << 10
+BOUNCE = 64 << 10
 """Bytes through which arrays with gaps are gathered and scattered."""
 
 
