@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .checker import (
         Check,
         check,
+        check_sweeps,
     )
     from .errors import (
         AdjournError,
@@ -122,6 +123,7 @@ __all__ = [
     "WrongType",
     "asynchronous",
     "check",
+    "check_sweeps",
     "clean",
     "curve",
     "disk_revolve",
@@ -151,7 +153,7 @@ __all__ = [
 
 _ROOMS = {
     "calltree": "CallTree Placement place",
-    "checker": "Check check",
+    "checker": "Check check check_sweeps",
     "errors": "AdjournError BadFile BadValue BudgetTooSmall CorruptSnapshot DirectoryBusy "
     "DiskFull LawBroken MissingExtra NotFinite NotSupported ProblemFailed "
     "ScheduleError StorageFailed TierFull WrongLedger WrongType",

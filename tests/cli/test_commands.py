@@ -90,6 +90,30 @@ def test_schedule_prints_its_picture(capsys, here):
     assert (here / "h.svg").read_text().startswith("<svg")
 
 
+def test_schedule_of_several_sweeps(capsys, here):
+    """What each sweep costs, and the picture of the second."""
+    arguments = ("schedule", "repeated", "--steps", 100, "--slots", 10, "--sweeps", 3)
+    code, text, _ = run(capsys, *arguments)
+    assert code == 0
+    assert text.startswith("sweep 1: 237 plain advances, 100 recorded\nsweep 2: 158 plain")
+    code, value, _ = run(capsys, *arguments, "--json")
+    assert [one["advances"] for one in json.loads(value)["sweeps"]] == [237, 158, 143]
+
+
+@pytest.mark.timeout(20)
+def test_a_schedule_too_long_for_a_picture(capsys, here):
+    """Of 10^9 steps the figures come at once, and a drawing of them is refused."""
+    code, text, _ = run(capsys, "schedule", "revolve", "--steps", 10**9, "--slots", 30)
+    assert code == 0
+    assert "9 878 900 592 plain" in text
+    assert "The picture is left out" in text
+    code, _, said = run(
+        capsys, "schedule", "revolve", "--steps", 10**9, "--slots", 30, "--output", "s.svg"
+    )
+    assert (code, list(here.iterdir())) == (2, [])
+    assert "too long to be drawn" in said
+
+
 def test_curve_prints_and_draws(capsys, here):
     """Text, JSON and SVG of the same curve."""
     code, text, _ = run(capsys, "curve", *STATED, "--budget", "512MiB", "--output", "c.svg")
@@ -193,6 +217,13 @@ BAD = [
     (["plan", *STATED, "--budget", "1GiB", "--costs", "no"], 2, "adjourn: no does not exist."),
     (["curve", *STATED, "--points", "1"], 2, "adjourn: points=1 is too small."),
     (["curve", *STATED, "--output", "no/c.svg"], 2, "adjourn: no/c.svg cannot be written: no is"),
+    (["curve", *STATED, "--output", "c.png"], 2, "adjourn: c.png cannot be drawn: pictures are"),
+    (["schedule", "revolve", "--steps", "5", "--slots", "2", "--output=c"], 2, "adjourn: c cann"),
+    (
+        ["plan", "--steps=9", "--state=2", "--tape=1", "--budget=9", "--overlap=2"],
+        2,
+        "adjourn: --overlap 2 is given without --ring",
+    ),
     (["schedule", "revolve", "--steps", "5", "--slots", "0"], 2, "adjourn: slots=0 is too small."),
     (["schedule", "hrevolve", "--steps", "5", "--levels", "1,2"], 2, "adjourn: levels=[1.0, 2.0]"),
     (["report", "nothing.json"], 2, "adjourn: nothing.json does not exist."),

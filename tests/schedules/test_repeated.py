@@ -8,49 +8,81 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjourn import BadValue, WrongType, check
+from adjourn import BadValue, ScheduleError, WrongType, check, check_sweeps
 from adjourn.optimum import revolve_advances
 from adjourn.optimum._repeated import least_repeated_advances
-from adjourn.schedules import Drop, Load, Save, repeated
+from adjourn.schedules import Drop, Save, Turn, repeated
 
 RUNS = st.integers(1, 90), st.integers(1, 12), st.integers(1, 4)
 
 
 @given(*RUNS)
 def test_each_sweep_keeps_its_word(steps, slots, sweeps):
-    """Played by the checker, each sweep reverses every step within the slots, as it states."""
+    """All sweeps on one machine stay within the slots and take what each is stated to take."""
     plan = repeated(steps, slots, sweeps)
-    for sweep in range(sweeps):
-        seen = check(plan.schedule(sweep), limits=(slots,))
+    seen = check_sweeps(plan)
+    assert len(seen) == sweeps
+    for sweep, one in enumerate(seen):
         counts = plan.counts(sweep)
-        before = plan.kept[-1] if sweep else 0  # the run that saves what a later sweep finds
-        saved = len(plan.kept) if sweep else 0
-        assert seen.advances - before == counts.advances
-        assert seen.writes[0] - saved == counts.writes[0]
-        assert (seen.records, seen.reads) == (counts.records, counts.reads)
-    assert sum(plan.counts(sweep).advances for sweep in range(sweeps)) == plan.advances
+        assert one.reversed == range(steps)[::-1]
+        assert (one.advances, one.records) == (counts.advances, counts.records)
+        assert (one.writes, one.reads) == (counts.writes, counts.reads)
+        assert one.peaks == counts.snapshots
+        assert one.peak_slots <= slots
+    assert sum(one.advances for one in seen) == plan.advances
 
 
 @given(*RUNS)
-def test_what_one_sweep_leaves_the_next_begins_with(steps, slots, sweeps):
-    """Over all sweeps no more is held than the slots, and in the end nothing."""
+def test_a_sweep_is_a_schedule_by_itself(steps, slots, sweeps):
+    """With a run before it that saves what it begins with, each sweep is a schedule of its own."""
     plan = repeated(steps, slots, sweeps)
-    held = set()
     for sweep in range(sweeps):
-        most = len(held)
-        for action in plan.actions(sweep):
-            if isinstance(action, Save):
-                assert action.step not in held
-                held.add(action.step)
-            elif isinstance(action, Drop):
-                held.remove(action.step)
-            elif isinstance(action, Load):
-                assert action.step in held
-            most = max(most, len(held))
-        assert most == plan.counts(sweep).snapshots[0] <= slots
-        if sweep < sweeps - 1:
-            assert held == set(plan.kept)
-    assert not held
+        seen = check(plan.schedule(sweep), limits=(slots,))
+        before = plan.kept[-1] if sweep else 0
+        assert seen.advances - before == plan.counts(sweep).advances
+
+
+class _Broken:
+    """The sweeps of a plan, one of them changed."""
+
+    def __init__(self, plan, sweep, change):
+        self.steps, self.slots, self.sweeps = plan.steps, plan.slots, plan.sweeps
+        self._plan, self._sweep, self._change = plan, sweep, change
+
+    def actions(self, sweep):
+        actions = list(self._plan.actions(sweep))
+        return self._change(actions) if sweep == self._sweep else actions
+
+
+BROKEN = [
+    (1, lambda actions: actions[1:], "the live state is at -1"),
+    (1, lambda actions: [a for a in actions if not isinstance(a, Turn)], "the turn was not made"),
+    (0, lambda actions: [*actions, Drop(0)], "that snapshot is not held"),
+    (2, lambda actions: [a for a in actions if a != Drop(0)], "ends with 1 snapshots held"),
+    (2, lambda actions: [a for a in actions if a != Drop(15)], "already reversed are held"),
+    (1, lambda actions: actions[:-1], "not reversed"),
+    (1, lambda actions: [*actions[:1], Save(0), *actions[1:]], "the live state is at"),
+]
+
+
+@pytest.mark.parametrize(("sweep", "change", "words"), BROKEN)
+def test_a_broken_sweep_is_refused(sweep, change, words):
+    """What a sweep does not find, leaves out, or leaves behind is named by the checker."""
+    plan = repeated(30, 4, 3)
+    check_sweeps(plan)
+    with pytest.raises(ScheduleError, match=words):
+        check_sweeps(_Broken(plan, sweep, change))
+
+
+def test_what_a_second_sweep_costs():
+    """The plan states each sweep's cost in the user's unit, and its distance from a bound."""
+    plan = repeated(100, 10, 3)
+    assert [plan.counts(sweep).cost(advance=1, record=2.5) for sweep in range(3)] == [487, 408, 393]
+    assert plan.gap == pytest.approx(0.0855, abs=1e-4)
+    with pytest.raises(ScheduleError, match="may hold 9 snapshots"):
+        check_sweeps(plan, limits=9)
+    with pytest.raises(WrongType, match="has no steps, slots, sweeps, actions"):
+        check_sweeps(None)
 
 
 @given(*RUNS)

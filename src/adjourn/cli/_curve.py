@@ -12,7 +12,7 @@ from ._shared import (
     command,
     costs_of,
     print_json,
-    require_directory,
+    require_svg,
     write_text,
 )
 
@@ -39,11 +39,16 @@ def _run(arguments: argparse.Namespace) -> int:
     from ..reports import curve_svg, curve_text  # noqa: PLC0415
     from ..running._progress import spinner  # noqa: PLC0415
 
-    require_directory(arguments.output)
+    require_svg(arguments.output)
     costs, relative = costs_of(arguments)
-    with spinner("planning", enabled=True):
+    with spinner("planning the whole history", enabled=True) as shown:
         made = curve(
-            arguments.steps, costs, arguments.budget, arguments.disk, points=arguments.points
+            arguments.steps,
+            costs,
+            arguments.budget,
+            arguments.disk,
+            points=arguments.points,
+            progress=lambda done, of: shown.update(f"planning: {done} of {of} budgets"),
         )
     if arguments.json:
         print_json(made.to_json())

@@ -15,12 +15,12 @@ from ._shared import (
     command,
     numbers,
     print_json,
-    require_directory,
+    require_svg,
     write_text,
 )
 
 if TYPE_CHECKING:
-    from ..schedules import Schedule
+    from ..schedules import Counts, Repeated, Schedule
 
 __all__ = ["add_parser"]
 
@@ -56,24 +56,47 @@ def add_parser(subparsers: Commands) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ..reports import schedule_svg, schedule_text  # noqa: PLC0415
+    from ..schedules import Repeated  # noqa: PLC0415
 
-    require_directory(arguments.output)
-    maker: Callable[..., Schedule] = arguments.maker
+    require_svg(arguments.output)
+    maker: Callable[..., Schedule | Repeated] = arguments.maker
     given = {name: getattr(arguments, name) for name in signature(maker).parameters}
     if given.get("levels"):
         given["levels"] = [_level(figures) for figures in given["levels"]]
-    schedule = maker(**{name: value for name, value in given.items() if value is not None})
-    if arguments.json:
-        counts = schedule.counts
-        figures = {name: getattr(counts, name) for name in counts.__slots__}
-        print_json({"schema": 1, "schedule": schedule.to_json(), "counts": figures})
+    made = maker(**{name: value for name, value in given.items() if value is not None})
+    sweeps: list[Counts] = []
+    if isinstance(made, Repeated):  # the picture is that of a second sweep
+        sweeps = [made.counts(sweep) for sweep in range(made.sweeps)]
+        schedule = made.schedule(min(1, made.sweeps - 1))
     else:
+        schedule = made
+    if arguments.json:
+        value: dict[str, Any] = {
+            "schedule": schedule.to_json(),
+            "counts": _figures(schedule.counts),
+        }
+        if sweeps:
+            value["sweeps"] = [_figures(counts) for counts in sweeps]
+        print_json({"schema": 1, **value})
+    else:
+        for number, counts in enumerate(sweeps, 1):
+            print(f"sweep {number}: {counts.advances} plain advances, {counts.records} recorded")
         print(schedule_text(schedule, lines=arguments.lines), end="")
     if arguments.output:
-        path = write_text(arguments.output, schedule_svg(schedule))
+        picture = schedule_svg(schedule)
+        if not picture:
+            raise BadValue(
+                f"a schedule of {schedule.steps} steps is too long to be drawn. Draw one of fewer "
+                "steps; the figures above hold for this one."
+            )
+        path = write_text(arguments.output, picture)
         if not arguments.json:
             print(f"\nDrawn in {path}")
     return 0
+
+
+def _figures(counts: Counts) -> dict[str, Any]:
+    return {name: getattr(counts, name) for name in counts.__slots__}
 
 
 def _level(figures: list[float]) -> list[float]:

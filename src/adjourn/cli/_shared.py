@@ -26,6 +26,7 @@ __all__ = [
     "print_json",
     "read_json",
     "require_directory",
+    "require_svg",
     "write_text",
 ]
 
@@ -127,6 +128,22 @@ def require_directory(path: str | None) -> None:
         )
 
 
+def require_svg(path: str | None) -> None:
+    """Refuse, before any work, a path that is no name of an SVG file in a directory that exists.
+
+    Raises
+    ------
+    BadFile
+        There is no such directory, or the name ends otherwise.
+    """
+    require_directory(path)
+    if path is not None and Path(path).suffix.lower() != ".svg":
+        raise BadFile(
+            f"{path} cannot be drawn: pictures are SVG files. Pass a name that ends in .svg, and "
+            "convert the file where another kind is needed."
+        )
+
+
 def numbers(text: str) -> list[float]:
     """Return numbers separated by commas; for argparse."""
     try:
@@ -209,6 +226,11 @@ def costs_of(arguments: argparse.Namespace) -> tuple[Costs, bool]:
     record = advance if arguments.record is None else arguments.record
     reverse = 1.5 * advance if arguments.reverse is None else arguments.reverse
     window = None
+    if arguments.overlap and not arguments.ring:
+        raise BadValue(
+            f"--overlap {arguments.overlap} is given without --ring, and only a ring has levels "
+            "to overlap. Pass --ring too, or leave --overlap out."
+        )
     if arguments.ring:
         after = as_count(arguments.overlap, "overlap", least=0)
         window = Window(tape, after=after, transient_bytes=max(peak - tape, 0))

@@ -7,16 +7,20 @@ from itertools import chain
 
 from .._sizes import as_count
 from ..schedules import Advance, Drop, Load, Record, Reverse, Save, Schedule
+from ._trace import actions_in
 from ._words import WIDTH, count, listed, plural, titled
 
 __all__ = ["schedule_text", "schedule_title"]
+
+_LONGEST = 4_000_000  # actions, which take a few seconds to play
 
 
 def schedule_text(schedule: Schedule, *, lines: int = 32) -> str:
     """Return a schedule as text of 80 columns.
 
     One line shows one sweep: what happens from one load of a snapshot to the next, steps from
-    left to right. Of a long schedule some sweeps are shown, at even distances.
+    left to right. Of a long schedule some sweeps are shown, at even distances; of one of
+    millions of actions the figures alone.
 
     Parameters
     ----------
@@ -28,7 +32,11 @@ def schedule_text(schedule: Schedule, *, lines: int = 32) -> str:
     lines = as_count(lines, "lines", least=2, most=100_000)
     said = [*titled(schedule_title(schedule)), ""]
     said += listed(_counts(schedule))
-    said += ["", *listed([_legend(schedule)], ""), ""]
+    said.append("")
+    if actions_in(schedule) > _LONGEST:
+        said += listed([f"The picture is left out: it takes more than {count(_LONGEST)} actions."])
+        return "\n".join(line.rstrip() for line in said) + "\n"
+    said += [*listed([_legend(schedule)], ""), ""]
     width = min(WIDTH - 8, schedule.steps)
     head = f"{'sweep':>6}  step 0"
     last = f"{count(schedule.steps)}"

@@ -125,7 +125,7 @@ class Repeated:
         return Counts(advances, self.steps, self.steps, (writes,), (reads,), (most,), 1)
 
     def schedule(self, sweep: int) -> Listed:
-        """Return one sweep as a schedule by itself, for `adjourn.check`.
+        """Return one sweep as a schedule by itself, to be drawn; see `adjourn.check_sweeps`.
 
         The snapshots that it begins with are saved by a run before it, and those it would leave
         to the next sweep are dropped as soon as they are of no more use to it.

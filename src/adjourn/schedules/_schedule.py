@@ -54,6 +54,24 @@ class Counts:
     snapshots: tuple[int, ...] = (0,)
     recorded: int = 0
 
+    def cost(
+        self,
+        advance: float = 1.0,
+        record: float | None = None,
+        reverse: float = 0.0,
+        write: float | tuple[float, ...] = 0.0,
+        read: float | tuple[float, ...] = 0.0,
+    ) -> float:
+        """Return what that costs; the arguments are those of `Schedule.cost`."""
+        record = advance if record is None else record
+        return (
+            self.advances * advance
+            + self.records * record
+            + self.reverses * reverse
+            + _per_tier(self.writes, write)
+            + _per_tier(self.reads, read)
+        )
+
 
 class Schedule(ABC):
     """A sequence of actions that reverses ``steps`` steps within given storage.
@@ -168,15 +186,7 @@ class Schedule(ABC):
         write, read : float or tuple of float
             Cost of saving and loading one snapshot; a tuple gives one figure a tier.
         """
-        counts = self.counts
-        record = advance if record is None else record
-        return (
-            counts.advances * advance
-            + counts.records * record
-            + counts.reverses * reverse
-            + _per_tier(counts.writes, write)
-            + _per_tier(counts.reads, read)
-        )
+        return self.counts.cost(advance, record, reverse, write, read)
 
     def to_json(self) -> dict[str, Any]:
         """Return the schedule as a JSON value; `schedule_from_json` is the way back."""

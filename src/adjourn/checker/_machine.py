@@ -1,20 +1,15 @@
-"""The independent checker: an abstract machine that plays any schedule, action by action.
-
-It knows nothing of how a schedule was made. It knows what is live, what is held and what is
-recorded, and refuses the first action that breaks a rule.
-"""
+"""The abstract machine: what is live, what is held and what is recorded, action by action."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol
 
-from ._sizes import as_count
-from .errors import BadValue, ScheduleError, WrongType
-from .schedules import Action, Advance, Drop, Load, Record, Reversal, Reverse, Save, Turn
+from ..errors import ScheduleError
+from ..schedules import Action, Advance, Drop, Load, Record, Reverse, Save, Turn
 
-__all__ = ["Check", "check"]
+__all__ = ["Check", "CheckedCosts", "Machine"]
 
 
 class _Recording(Protocol):
@@ -30,7 +25,7 @@ class _Window(Protocol):
     def nbytes(self, steps: int) -> int: ...
 
 
-class _Costs(Protocol):
+class CheckedCosts(Protocol):
     @property
     def advance(self) -> float: ...
     @property
@@ -93,116 +88,39 @@ class Check:
         return self.advances + self.records
 
 
-def check(
-    schedule: Iterable[Action],
-    limits: Sequence[int] | int | None = None,
-    costs: _Costs | None = None,
-    *,
-    steps: int | None = None,
-    reversal: Reversal | None = None,
-    timeline: bool = False,
-) -> Check:
-    """Play a schedule on an abstract machine and return what it took.
-
-    Costs about a microsecond an action, and memory for what is held. The rules: a forward
-    action starts where the live state is; a snapshot is saved from the live state, once, within
-    its tier's limit; a load needs the snapshot; a snapshot of no further use is dropped before
-    anything else happens; the turn comes once, with the live state at the last step's end,
-    before the first reverse; steps are reversed from the top, each once, each recorded (or, for
-    ``reversal="state"``, live; for ``"nothing"``, always); nothing is held at the end.
-
-    Parameters
-    ----------
-    schedule : iterable of Action
-        A `Schedule`, or any iterable of actions with ``steps`` given.
-    limits : int or sequence of int, optional
-        Snapshots that each tier may hold; the schedule's own limits by default.
-    costs : Costs, optional
-        With costs, ``seconds`` and ``peak_bytes`` are counted too.
-    steps : int, optional
-        Number of steps; the schedule's own by default.
-    reversal : {"nothing", "state", "retape", "tape"}, optional
-        How steps are reversed; the schedule's own by default, else ``"tape"``.
-    timeline : bool
-        Keep the live step and what is held after each action.
-
-    Raises
-    ------
-    ScheduleError
-        The first action that breaks a rule, with its index.
-    BadValue, WrongType
-        ``steps`` is neither given nor known, or an argument cannot be used.
-
-    Examples
-    --------
-    >>> from adjourn.schedules import revolve
-    >>> seen = check(revolve(10, 3))
-    >>> seen.advances, seen.peak_slots, seen.reversed
-    (15, 3, range(9, -1, -1))
-    """
-    total = steps if steps is not None else getattr(schedule, "steps", None)
-    if total is None:
-        raise BadValue("check needs the number of steps. Pass steps=, or a Schedule.")
-    total = as_count(total, "steps")
-    way = reversal or getattr(schedule, "reversal", "tape")
-    if way not in ("nothing", "state", "retape", "tape"):
-        raise BadValue(f'reversal={way!r} is unknown. Pass "nothing", "state", "retape" or "tape".')
-    if not isinstance(schedule, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise WrongType(f"schedule={schedule!r} is no schedule. Pass one, or a list of actions.")
-    if costs is not None and not hasattr(costs, "write_seconds"):
-        raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
-    machine = _Machine(total, way, _limits(schedule, limits), costs)
-    history: list[tuple[int, int, int]] = []
-    for action in schedule:
-        try:
-            machine.play(action)
-        except TypeError as error:
-            if isinstance(error, WrongType):
-                raise
-            raise ScheduleError(
-                f"action {machine.index}, {action}, has a number that is none ({error}).",
-                machine.index,
-            ) from error
-        if timeline:
-            history.append((machine.live, machine.held, machine.recorded))
-    return machine.finish(tuple(history))
-
-
-def _limits(schedule: object, limits: Sequence[int] | int | None) -> Sequence[int] | None:
-    """Return the snapshots that each tier may hold, checked; None for no limit."""
-    if limits is None:
-        return getattr(schedule, "limits", None)
-    if isinstance(limits, str) or not isinstance(limits, Sequence):
-        return (as_count(cast("int", limits), "limits", least=0),)
-    return tuple(as_count(n, f"limits[{i}]", least=0) for i, n in enumerate(limits))
-
-
-class _Machine:
+class Machine:
     """Live state, snapshots and recordings; one method an action."""
 
     def __init__(
-        self, steps: int, reversal: str, limits: Sequence[int] | None, costs: _Costs | None
+        self, steps: int, reversal: str, limits: Sequence[int] | None, costs: CheckedCosts | None
     ) -> None:
         self.steps = steps
         self.reversal = reversal
         self.limits = limits
         self.costs = costs
-        self.index = -1
         self.live = 0  # -1: no live state
-        self.far = 0
-        self.next = steps  # the next step to reverse is next - 1
-        self.turned = False
         self.held = 0
         self.recorded = 0
         self.snapshots: list[set[int]] = [set() for _ in limits or (0,)]
         self.tapes: list[tuple[int, int, int]] = []  # start, stop, option; ascending
+        self.tape_bytes = 0
+        self.begin(more=False)
+
+    def begin(self, *, more: bool) -> None:
+        """Begin a reverse sweep with what is held; ``more``: others come after it."""
+        self.more = more
+        self.index = -1
+        self.next = self.steps  # the next step to reverse is next - 1
+        self.turned = False
         self.dead = 0
-        self.advances = self.records = self.peak_slots = self.peak_recorded = 0
+        self.advances = self.records = self.peak_recorded = 0
+        self.peak_slots = self.held
         self.writes = [0] * len(self.snapshots)
         self.reads = [0] * len(self.snapshots)
-        self.peaks = [0] * len(self.snapshots)
-        self.tape_bytes = self.tape_peak = self.peak_bytes = 0
+        self.peaks = [len(kept) for kept in self.snapshots]
+        self.peak_bytes = 0
         self.seconds: float = 0
+        self._measure(0)
 
     def play(self, action: Action) -> None:
         self.index += 1
@@ -236,7 +154,7 @@ class _Machine:
                     self._refuse(action, "that snapshot is not held")
                 self.snapshots[tier].remove(step)
                 self.held -= 1
-                if step >= self.next:
+                if self.dead and step >= self.next:
                     self.dead -= 1
             case Turn():
                 if self.turned:
@@ -252,7 +170,7 @@ class _Machine:
     def finish(self, timeline: tuple[tuple[int, int, int], ...]) -> Check:
         if self.next:
             self._fail(f"the schedule ends with steps 0 to {self.next - 1} not reversed")
-        if self.held:
+        if self.held and not self.more:
             self._fail(f"the schedule ends with {self.held} snapshots held")
         if self.tapes and self.reversal == "tape":
             self._fail(f"the schedule ends with {self.recorded} recorded steps held")
@@ -285,7 +203,6 @@ class _Machine:
         if stop > self.next:
             self._refuse(action, f"steps from {self.next} on are reversed already")
         self.live = stop
-        self.far = max(self.far, stop)
 
     def _record(self, action: Action, start: int, stop: int, option: int) -> None:
         self._forward(action, start, stop)
@@ -346,7 +263,10 @@ class _Machine:
             self._refuse(action, f"step {stop - 1} is not recorded")
         self.live = -1
         self.next = start
-        self.dead = sum(sum(step in kept for step in range(start, stop)) for kept in self.snapshots)
+        if not self.more:
+            self.dead = sum(
+                sum(step in kept for step in range(start, stop)) for kept in self.snapshots
+            )
         if self.costs and self.reversal in ("nothing", "state"):
             self.seconds += (stop - start) * self.costs.reverse
 
