@@ -5,8 +5,9 @@ Run: python benchmarks/jax_table.py [--quick]
 
 from __future__ import annotations
 
+import gc
 import sys
-from time import perf_counter
+from time import perf_counter, process_time
 
 import equinox.internal as eqi
 import jax
@@ -16,6 +17,9 @@ from _bench import interleave, table
 
 import adjourn
 import adjourn.jax
+from adjourn.jax import LossProblem, StepProblem
+from adjourn.planning import plan_schedule
+from adjourn.tiers import RamPool, specs_of
 
 PAIRS = [
     *((1000, 30), (1000, 10), (500, 20), (333, 31), (211, 12), (200, 8), (128, 4), (100, 5)),
@@ -86,8 +90,108 @@ def ways(steps, times):
         held = compiled.memory_analysis().temp_size_in_bytes / state
         print(f"  {name:40s} {held:10.1f} {took:10.2f}")
         runs[name] = lambda compiled=compiled: jax.block_until_ready(compiled(start))
+    for slots in (8, 4):
+        name = f"driven from Python, {slots} carries"
+        gc.collect()
+        before = sum(a.nbytes for a in jax.live_arrays())
+        began = perf_counter()
+        problem = LossProblem(
+            lambda u: jnp.sum(jax.lax.scan(wave, (u, u), None, steps)[0][0] ** 2), start
+        )
+        took = perf_counter() - began
+        made = adjourn.revolve(steps, slots, reversal="state")
+        costs = adjourn.measure(problem, progress=False)
+        plan = plan_schedule(made, costs)
+        own = (live_bytes(problem) - before) / state
+        held = adjourn.run(problem, plan, progress=False).peak_bytes / state
+        print(f"  {name:40s} {held:10.1f} {took:10.2f}   beside {own:.1f} that a bare run has")
+        runs[name] = lambda p=problem, plan=plan: (adjourn.run(p, plan, progress=False), p.gradient)
     against = "equinox checkpoints=8"
     table("processor milliseconds of one gradient", interleave(runs, times), against, 1e-3)
+
+
+def live_bytes(problem):
+    """Return the bytes of device arrays after a step forward and one back, the window aside."""
+    problem.reserve(1)
+    problem.begin()
+    problem.advance(0, 1, replay=False)
+    problem.reverse(0, 0)
+    gc.collect()
+    return sum(a.nbytes for a in jax.live_arrays()) - problem.window().step_bytes
+
+
+def driving(times):
+    """Print what a call of each verb costs over the step, for states of few and many leaves."""
+    print("\nmicroseconds of processor time a call, steps of nearly nothing: median")
+
+    def step(p, s):
+        return [jnp.sin(leaf) * p for leaf in s]
+
+    for leaves in (2, 60):
+        state = [jnp.zeros(8) + i for i in range(leaves)]
+        half = jnp.float32(0.5)
+        problem = StepProblem(
+            step, state, 15, lambda s: sum(jnp.sum(leaf) for leaf in s), params=half
+        )
+        live = [[jnp.array(leaf, copy=True) for leaf in state]]
+        bare = jax.jit(step, donate_argnums=1).lower(half, live[0]).compile()
+        pool = RamPool()
+        pool.open(specs_of(problem.state(0)), 1)
+        rounds = 20 * times
+
+        def timed(call, rounds=rounds):
+            samples = []
+            for _ in range(rounds):
+                began = process_time()
+                call()
+                samples.append(process_time() - began)
+            return sorted(samples)[rounds // 2] * 1e6
+
+        def forward(problem=problem):
+            problem.loaded(0, {})
+            problem.advance(0, 1, replay=False)
+
+        def backward(problem=problem):
+            problem.loaded(0, {})
+            problem.reverse(0, 1)
+
+        def save(problem=problem, pool=pool):
+            pool.save(0, problem.state(0), {})
+            pool.drop(0)
+
+        def plain(bare=bare, live=live, half=half):
+            live[0] = bare(half, live[0])
+            live[0][0].block_until_ready()
+
+        verbs = {"one compiled step": plain, "advance": forward, "reverse": backward}
+        verbs["save"] = save
+        seen = ", ".join(f"{name} {timed(call):.0f}" for name, call in verbs.items())
+        print(f"  {leaves:3d} leaves: {seen}")
+
+
+def short_steps(steps, times):
+    """Print the time of a loop of many short steps, driven in blocks, beside one program."""
+    start = jnp.asarray([1.0, 2.0, 20.0])
+
+    def lorenz(u, _):
+        by = jnp.stack([10 * (u[1] - u[0]), u[0] * (28 - u[2]) - u[1], u[0] * u[1] - 8 / 3 * u[2]])
+        return u + 0.002 * by, None
+
+    def loss(scan):
+        return lambda u: jnp.sum(scan(lorenz, u, None, steps)[0])
+
+    problem = LossProblem(loss(jax.lax.scan), start)
+    costs = adjourn.measure(problem, progress=False)
+    plan = adjourn.plan(steps, costs, "64 KiB")
+    program = jax.jit(jax.grad(loss(lambda *a: adjourn.jax.scan(*a, slots=30))))
+    whole = jax.jit(jax.grad(loss(jax.lax.scan)))
+    runs = {
+        "lax.scan": lambda: jax.block_until_ready(whole(start)),
+        "adjourn slots=30": lambda: jax.block_until_ready(program(start)),
+        f"driven in 64 KiB: {plan.schedule}": lambda: adjourn.run(problem, plan, progress=False),
+    }
+    title = f"processor milliseconds, {steps} steps of three numbers"
+    table(title, interleave(runs, times), "adjourn slots=30", 1e-3)
 
 
 def compile_times(lengths, times):
@@ -114,6 +218,8 @@ def main():
     quick = "--quick" in sys.argv
     counts(PAIRS[:1] if quick else PAIRS)
     ways(200, 3 if quick else 7)
+    driving(1 if quick else 7)
+    short_steps(2000 if quick else 20_000, 1 if quick else 7)
     compile_times((100, 10_000, 1_000_000), 1 if quick else 5)
 
 

@@ -73,13 +73,13 @@ def bits(value, gradient):
     return b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves((value, gradient)))
 
 
-def main(directory, out, verb, at):
-    """Drive the loss in a directory; die on the way once ``verb`` reaches step ``at``."""
+def main(directory, verb, at):
+    """Drive the loss in a directory, and die once ``verb`` reaches step ``at``."""
     import adjourn  # noqa: PLC0415
     from adjourn.jax import LossProblem, drive  # noqa: PLC0415
 
     jax.config.update("jax_enable_x64", True)
-    plain = getattr(LossProblem, verb, None)
+    plain = getattr(LossProblem, verb)
 
     def dying(self, start, stop, **options):
         begun = (Path(directory) / "adjourn.ledger").exists()  # not while costs are measured
@@ -87,20 +87,10 @@ def main(directory, out, verb, at):
             os.kill(os.getpid(), signal.SIGKILL)
         return plain(self, start, stop, **options)
 
-    if plain is not None:
-        setattr(LossProblem, verb, dying)
-    done = drive(
-        loss,
-        *arguments(),
-        argnums=(0, 1, 3),
-        has_aux=True,
-        plan=plan(),
-        directory=directory,
-        storage=adjourn.Storage(overhead=math.inf, direct=False),
-        progress=False,
-    )
-    Path(out).write_bytes(bits(done.value, done.gradient))
-    sys.stdout.write("\n".join(done.record.fallbacks))
+    setattr(LossProblem, verb, dying)
+    storage = adjourn.Storage(overhead=math.inf, direct=False)
+    given = {"argnums": (0, 1, 3), "has_aux": True, "plan": plan(), "storage": storage}
+    drive(loss, *arguments(), **given, directory=directory, progress=False)
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def test_small_states_are_reversed_in_blocks_with_the_same_bits():
     assert one.window().nbytes(1) - one.window().transient_bytes > one.window().step_bytes
     results = []
     for schedule in (
-        adjourn.revolve(300, 4, reversal="state"),
+        adjourn.revolve(300, 4),
         adjourn.store_all(300),
         adjourn.segments(300, 23),
     ):

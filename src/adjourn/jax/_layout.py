@@ -67,9 +67,9 @@ def plain(leaves: Sequence[Any]) -> Leaves:
 
 
 def _plain(leaf: Any) -> Any:
-    if is_key(leaf):
-        return jax.random.key_data(leaf)
-    made = jnp.asarray(leaf)
+    made = jnp.asarray(leaf)  # a number written in a program may come as one of Python's
+    if is_key(made):
+        return jax.random.key_data(made)
     return jax.lax.convert_element_type(made, made.dtype)
 
 

@@ -13,7 +13,7 @@ from ..problem import Array, Clock, Reads, Window
 from ._compat import jax, jnp
 from ._layout import bytes_of
 from ._loop_programs import Leaves, Programs
-from ._memory import Outputs, as_host, overwrite, plain_dtype, separate, views
+from ._memory import Outputs, address, as_host, overwrite, plain_dtype, separate, views
 from ._trees import split
 
 __all__ = ["LoopProblem", "Seed", "SeedProgram"]
@@ -85,13 +85,16 @@ class LoopProblem:
         steps: int | None,
     ) -> None:
         self.steps: Any = steps
-        self.reads: Reads = "state" if any(programs.keep) else "nothing"
+        # Small states are recorded in blocks and reversed from there: one call for many.
+        self.reads: Reads = "state" if programs.rows == 1 else "tape"
+        if not any(programs.keep):
+            self.reads = "nothing"
         self._run = programs
         self._seed = seed
         self._consts, self._initial, self._xs = consts, initial, xs
         self._fixed = programs.fixed(consts)
-        known = {leaf.unsafe_buffer_pointer() for leaf in [*consts, *xs] if leaf.size}
-        own = [a for a in self._fixed if a.size and a.unsafe_buffer_pointer() not in known]
+        known = {address(leaf) for leaf in [*consts, *xs]}
+        own = [leaf for leaf in self._fixed if address(leaf) not in known]
         self._fixed_bytes = bytes_of(own)
         self._row_bytes = bytes_of(split(initial, programs.keep)[0])
         self._outputs = Outputs(
@@ -109,6 +112,7 @@ class LoopProblem:
         )
         self._live: Leaves = []
         self._host: list[Array] = []
+        self._places: list[int] = []  # where the live state lies, as the views know it
         self._host_at = -1
         self._at = 0
         self.reserve(1)
@@ -141,8 +145,8 @@ class LoopProblem:
         if not self._live:  # at first, and after a step that failed
             self.reserve(len(self._ring) * self._run.rows)
         if self._run.in_place and self._live:
-            for view, leaf in zip(views(self._live), self._initial, strict=True):
-                np.copyto(view[0, ...], as_host(leaf))
+            for view, leaf in zip(self.state(0), self._initial, strict=True):
+                np.copyto(view, as_host(leaf))
         else:
             self._live = [jnp.array(leaf[None], copy=True) for leaf in self._initial]
             jax.block_until_ready(self._live)
@@ -153,7 +157,11 @@ class LoopProblem:
     def state(self, step: int) -> list[Array]:
         """Return arrays that hold the live state; `loaded` takes what is written into them."""
         if self._run.in_place:
-            return [view[0, ...] for view in views(self._live)]
+            places = [address(leaf) for leaf in self._live]
+            if places != self._places:
+                self._host = [view[0, ...] for view in views(self._live)]
+                self._places = places
+            return self._host
         if not self._host:
             kinds = ((leaf.shape, plain_dtype(leaf.dtype)) for leaf in self._initial)
             self._host = [np.zeros(shape, dtype) for shape, dtype in kinds]
@@ -216,7 +224,7 @@ class LoopProblem:
             low, row, block = self._recorded(start, stop)
             given = self._run.pull(*fixed, block, by_ys, *given, low, stop, row)
             stop = low
-        jax.block_until_ready(given)
+        _wait([leaf for leaves in given for leaf in leaves[:1]])
         for name, leaves in zip(names, given, strict=True):
             out.put(name, leaves)
 
@@ -245,7 +253,7 @@ class LoopProblem:
         block, self._ring[index] = self._ring[index], []
         numbers = start, count, stride, keep, row
         live, ys, block, at = self._run.march(self._consts, self._xs, live, ys, block, *numbers)
-        _wait([*live[:1], *ys[:1], *block[:1]])
+        _wait([*live[:1], *ys[:1]])
         self._live, self._ring[index] = live, block
         self._outputs.put("ys", ys)
         reached = int(at) if self.steps is None else start + count * stride

@@ -11,7 +11,7 @@ import numpy as np
 from ..problem import Array
 from ._compat import jax, jnp
 
-__all__ = ["Outputs", "as_host", "overwrite", "plain_dtype", "separate", "views"]
+__all__ = ["Outputs", "address", "as_host", "overwrite", "plain_dtype", "separate", "views"]
 
 Leaves = list[Any]
 
@@ -26,14 +26,17 @@ def views(leaves: Sequence[Any]) -> list[Array]:
     return [_view(leaf) for leaf in leaves]
 
 
+def address(leaf: Any) -> int:
+    """Return where an array lies; 0 for one without elements."""
+    return int(leaf.unsafe_buffer_pointer()) if leaf.size else 0
+
+
 def _view(leaf: Any) -> Array:
     dtype = plain_dtype(leaf.dtype)
     shape: tuple[int, ...] = leaf.shape
     if not leaf.size:
         return np.empty(shape, dtype)
-    memory: Any = (ctypes.c_char * (leaf.size * dtype.itemsize)).from_address(
-        leaf.unsafe_buffer_pointer()
-    )
+    memory: Any = (ctypes.c_char * (leaf.size * dtype.itemsize)).from_address(address(leaf))
     memory.owner = leaf
     flat: Array = np.frombuffer(memory, dtype)
     return flat.reshape(shape)
@@ -63,13 +66,11 @@ def overwrite(leaves: Leaves, arrays: Sequence[Array], in_place: bool) -> Leaves
 def separate(leaves: Sequence[Any], others: Sequence[Any]) -> Leaves:
     """Return arrays that share memory with none of the others, copies where they did."""
     jax.block_until_ready(leaves)
-    seen = {leaf.unsafe_buffer_pointer() for leaf in others if leaf.size}
+    seen = {*map(address, others)} - {0}
     made: Leaves = []
     for leaf in leaves:
-        taken = leaf.size and leaf.unsafe_buffer_pointer() in seen
-        made.append(jnp.array(leaf, copy=True) if taken else leaf)
-        if leaf.size:
-            seen.add(leaf.unsafe_buffer_pointer())
+        made.append(jnp.array(leaf, copy=True) if address(leaf) in seen else leaf)
+        seen |= {address(leaf)} - {0}
     return made
 
 
