@@ -22,13 +22,19 @@ class Reads:
     ----------
     inputs, outputs : tuple of int
         Which of the equation's own inputs and outputs.
-    own : int
-        Bytes of values that the equation makes for its reverse alone.
+    made : tuple of (int, tuple of int)
+        Values that the equation makes for its reverse alone: the bytes, and which inputs they
+        are made of. A scatter's are made of the indices, which seldom differ from step to step.
     """
 
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
-    own: int = 0
+    made: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    @property
+    def own(self) -> int:
+        """Bytes of what the equation makes for its reverse alone."""
+        return sum(nbytes for nbytes, _ in self.made)
 
 
 NOTHING = Reads()
@@ -108,7 +114,8 @@ def _traced(eqn: Any, moving: Flags, wanted: Flags) -> Reads:
     by_output = {atom: k for k, atom in enumerate(outs) if not is_literal(atom)}
     read: set[int] = set()
     kept: set[int] = set()
-    own: dict[Any, int] = {}
+    own: dict[Any, tuple[int, tuple[int, ...]]] = {}
+    origin = _origins(jaxpr, by_input)
     for atom in leaves:
         if is_literal(atom):
             continue
@@ -117,8 +124,17 @@ def _traced(eqn: Any, moving: Flags, wanted: Flags) -> Reads:
         elif atom in by_output:
             kept.add(by_output[atom])
         else:
-            own[atom] = nbytes_of(atom.aval)
-    return Reads(tuple(sorted(read)), tuple(sorted(kept)), sum(own.values()))
+            own[atom] = nbytes_of(atom.aval), tuple(sorted(origin[atom]))
+    return Reads(tuple(sorted(read)), tuple(sorted(kept)), tuple(own.values()))
+
+
+def _origins(jaxpr: Any, places: dict[Any, int]) -> dict[Any, frozenset[int]]:
+    """Return for each variable the inputs that it is made of, by their places."""
+    found = {var: frozenset({place}) for var, place in places.items()}
+    for eqn in jaxpr.eqns:
+        sources = [found[a] for a in eqn.invars if not is_literal(a) and a in found]
+        found.update(dict.fromkeys(eqn.outvars, frozenset[int]().union(*sources)))
+    return {var: found.get(var, frozenset()) for var in (*found, *jaxpr.constvars)}
 
 
 def tangents(atoms: Sequence[Any]) -> Flags:
