@@ -80,6 +80,19 @@ def differentiable() -> Iterator[None]:
         yield
 
 
+def read_by(program: Any, wanted: list[bool]) -> list[bool]:
+    """Return which inputs of a traced program some of its results are made of."""
+    needed = {id(v) for v, here in zip(program.outvars, wanted, strict=True) if here}
+    for eqn in reversed(program.eqns):
+        results = [id(v) in needed for v in eqn.outvars]
+        if any(results):
+            reads = [True] * len(eqn.invars)
+            if eqn.primitive.name in ("jit", "pjit"):
+                reads = read_by(eqn.params["jaxpr"].jaxpr, results)
+            needed.update(id(v) for v, here in zip(eqn.invars, reads, strict=True) if here)
+    return [id(v) in needed for v in program.invars]
+
+
 @dataclass(frozen=True)
 class Ocean:
     """A Veros simulation as pure functions of its variables.
@@ -91,7 +104,8 @@ class Ocean:
     start : dict of arrays
         Every variable at the start.
     moving : tuple of str
-        The variables that a step changes; the others are grids, masks and forcing.
+        The variables that go on from step to step. The others are grids, masks and forcing,
+        which a step leaves alone, or what each step makes anew before it reads it.
     """
 
     simulation: Any
@@ -117,15 +131,23 @@ class Ocean:
         simulation.state.diagnostics.clear()
         start = dict(simulation.state.variables.items())
         ocean = cls(simulation, start, ())
-        moving: list[str] = []
+        changed: list[str] = []
 
         def probe(state: State) -> State:
             after = ocean.apply(simulation.step, state)
-            moving[:] = [name for name in state if after[name] is not state[name]]
+            changed[:] = [name for name in sorted(state) if after[name] is not state[name]]
             return after
 
-        jax.eval_shape(probe, start)
-        return cls(simulation, start, tuple(moving))
+        program = jax.make_jaxpr(probe)(start).jaxpr
+        names = sorted(start)  # the order of the leaves of a dictionary
+        live = {"temp", "salt", "u", "v", "tau"}
+        while True:
+            reads = read_by(program, [name in live for name in names])
+            found = live | {n for n, here in zip(names, reads, strict=True) if here}
+            found &= {*changed}
+            if found == live:
+                return cls(simulation, start, tuple(sorted(live)))
+            live = found
 
     def apply(self, routine: Callable[[Any], None], state: State) -> State:
         """Return the variables as a routine of the model leaves them."""
@@ -140,7 +162,7 @@ class Ocean:
                     variables.update(dict(self.start))
 
     def run(self, state: State, steps: int) -> State:
-        """Return the variables after some steps."""
+        """Return the variables after some steps; those that are made anew stay as they were."""
 
         def step(moving: State, _: None) -> tuple[State, None]:
             after = self.apply(self.simulation.step, {**state, **moving})
