@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -365,3 +366,48 @@ def test_half_precision_and_outputs_that_are_inputs_are_safe():
         bits.append(problem.gradient.tobytes())
     assert bits[0] == bits[1]
     assert np.array_equal(weights, np.arange(1.0, 7.0))
+
+
+def test_a_run_holds_no_device_memory_beyond_its_window_and_adjoint():
+    """After every verb of a run: live state, adjoint, gradient and declared window, no more."""
+    u = jnp.linspace(0.0, 1.0, 2**15)
+    params = jnp.linspace(0.1, 0.2, 2**15)
+    seen = []
+
+    class Watched(StepProblem):
+        def advance(self, start, stop, *, replay):
+            seen.append(sum(a.nbytes for a in jax.live_arrays()))
+            return super().advance(start, stop, replay=replay)
+
+        def reverse(self, start, stop):
+            super().reverse(start, stop)
+            seen.append(sum(a.nbytes for a in jax.live_arrays()))
+
+    gc.collect()
+    before = sum(a.nbytes for a in jax.live_arrays())
+    problem = Watched(lambda p, u: jnp.sin(u) * (1 + p), u, 30, jnp.sum, params=params)
+    costs = adjourn.measure(problem, effort=0.01, progress=False)
+    seen.clear()
+    made = adjourn.planning.plan_schedule(adjourn.revolve(30, 3, reversal="state"), costs)
+    adjourn.run(problem, made, progress=False)
+    frame = problem.window()  # 1 + p is the same for all steps, and kept for the pullbacks
+    assert frame.fixed_bytes == u.nbytes
+    live = adjoint = gradient = u.nbytes
+    declared = frame.nbytes(1) - frame.transient_bytes
+    assert max(seen) - before <= live + adjoint + gradient + declared + 4096
+
+
+def test_memory_that_is_not_the_hosts_is_reached_by_copies(problem):
+    """As on a device other than a CPU: snapshots go by way of main memory, and the bits agree."""
+    params, state = data()
+    far = StepProblem(step, state, STEPS, loss, params=params, numbered=True)
+    far._run = replace(far._run, in_place=False)
+    far._outputs._in_place = False
+    far._host = far._live = []
+    schedule = adjourn.revolve(STEPS, 4, reversal="state")
+    found = []
+    for one in (problem, far):
+        adjourn.run(one, schedule, progress=False)
+        found.append([np.array(a) for a in one.carried().values()])
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+    assert far.window().transient_bytes > problem.window().transient_bytes

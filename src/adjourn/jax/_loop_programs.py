@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ._body import Body, Flags
 from ._compat import jax, jnp, lax
+from ._forward import compile_forwarding
 from ._player import at_all, put_all
 from ._trees import split
 
@@ -146,7 +147,7 @@ def compile_loop(
     adjoint = split(carry, body.move)[0]
     sums = split(consts, body.consts)[0]
     by_xs = split([*xs, *numbers], body.inputs)[0]
-    fixed = jax.jit(body.fixed).lower(consts).compile()
+    fixed = compile_forwarding(body.fixed, consts)
     shapes = jax.eval_shape(body.fixed, consts)
     pulled = (
         jax.jit(_pull(code, body), donate_argnums=(5, 6, 7))

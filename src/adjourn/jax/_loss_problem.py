@@ -13,6 +13,7 @@ from .._sizes import format_bytes
 from ..errors import NotSupported, WrongType
 from ._compat import jax, jnp
 from ._fingerprint import digest
+from ._forward import compile_forwarding
 from ._layout import bytes_of
 from ._loop_problem import LoopProblem, Seed
 from ._loop_programs import Leaves, LoopCode, Programs, compile_loop, rows_for
@@ -256,7 +257,7 @@ def compile_loss(
         structure=jax.tree.structure(args),
         sought=sought,
         apart=apart,
-        before=jax.jit(apart.before).lower(leaves).compile(),
+        before=_before(apart, leaves),
         end=end,
         finish=_finish(apart, loop, leaves, sought),
         loop=loop,
@@ -270,6 +271,22 @@ def compile_loss(
             for other in others
         ),
     )
+
+
+def _before(apart: Split, leaves: Leaves) -> Callable[[Leaves], tuple[Leaves, Leaves, Leaves]]:
+    """Compile what comes before the loop."""
+    one, two = len(apart.shapes[0]), len(apart.shapes[0]) + len(apart.shapes[1])
+
+    def flat(leaves: Leaves) -> Leaves:
+        return [leaf for values in apart.before(leaves) for leaf in values]
+
+    compiled = compile_forwarding(flat, leaves)
+
+    def before(leaves: Leaves) -> tuple[Leaves, Leaves, Leaves]:
+        out = compiled(leaves)
+        return out[:one], out[one:two], out[two:]
+
+    return before
 
 
 def _end(
