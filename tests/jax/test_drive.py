@@ -11,12 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import adjourn
 import driven_loss
-from adjourn import BudgetTooSmall, WrongType
+from adjourn import BadValue, BudgetTooSmall, WrongType
 from adjourn.errors import NotSupported, WrongLedger
 from adjourn.jax import LossProblem, drive, grad, value_and_grad
+from adjourn.planning import plan_schedule
 from adjourn.testing import ProblemSuite, bitwise_test
 from driven_loss import STEPS, arguments, bits, loss
 
@@ -205,6 +208,46 @@ def test_losses_of_many_shapes_have_the_gradient_of_plain_jax():
         assert done.record.plan.steps in (steps, 7)
 
 
+@settings(max_examples=3)
+@given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 9), st.booleans())
+def test_random_losses(seed, length, slots, backward):
+    """Gradients of random small losses agree with plain JAX to 1e-12, and bitwise among plans."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 4))
+    a, b, u = (jnp.asarray(rng.standard_normal(shape)) for shape in ((size, size), size, size))
+    xs = jnp.asarray(rng.standard_normal((length, size)))
+    kinds = (jnp.sin, jnp.tanh, lambda u: u / (1 + u**2), lambda u: jnp.where(u > 0, u, 0.5 * u))
+    chosen = [kinds[i] for i in rng.integers(0, 4, 3)]
+    reads = rng.integers(0, 2, 4)
+
+    def loss(a, b, u, xs):
+        start = jnp.tanh(u) * (b if reads[0] else 1)
+
+        def f(carry, x):
+            u, total, held = carry
+            v = a @ u / size + (held if reads[1] else 0) + (x if reads[2] else 0)
+            for kind in chosen:
+                v = kind(v)
+            return (v, total + v[0], held), (v[0] * u[-1], x)
+
+        (u, total, held), ys = jax.lax.scan(f, (start, 0.0, b), xs, reverse=backward)
+        value = jnp.sum(u * b) + jnp.sum(ys[0] ** 2)
+        return value + (total if reads[3] else jnp.sum(held * ys[1][0]))
+
+    problem = LossProblem(loss, a, b, u, xs, argnums=(0, 1, 2, 3))
+    costs = adjourn.measure(problem, effort=1e-3, progress=False)
+    found = []
+    for schedule in (adjourn.revolve(length, slots), adjourn.store_all(length)):
+        adjourn.run(problem, plan_schedule(schedule, costs), progress=False)
+        found.append(bits(problem.value, problem.gradient))
+    assert found[0] == found[1]
+    for one, two in zip(
+        problem.gradient, jax.grad(loss, argnums=(0, 1, 2, 3))(a, b, u, xs), strict=True
+    ):
+        scale = float(jnp.abs(two).max()) or 1.0
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-12 * scale)
+
+
 def test_what_cannot_be_driven_is_refused_by_name():
     """Traces, losses without a loop or with one in a branch, wrong arguments and results."""
     u = jnp.ones(3)
@@ -228,8 +271,32 @@ def test_what_cannot_be_driven_is_refused_by_name():
         drive(looped, u, argnums=2, budget="1 MiB")
     with pytest.raises(WrongType, match="real scalar"):
         drive(lambda u: jax.lax.scan(lambda c, _: (jnp.sin(c), None), u, None, 5)[0], u, budget=1)
+    with pytest.raises(BadValue, match="neither a plan nor a budget"):
+        drive(looped, u)
     with pytest.raises(WrongType, match="disk="):
         value_and_grad(looped, disk="1 MiB")
+
+
+def test_arrays_over_several_devices_are_refused_by_name():
+    """Two devices, in a child process that has them: loss and step alike."""
+    code = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import jax, jax.numpy as jnp
+from adjourn.errors import NotSupported
+from adjourn.jax import StepProblem, drive
+mesh = jax.sharding.Mesh(jax.devices(), "x")
+u = jax.device_put(jnp.ones(8), jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x")))
+def loss(u):
+    return jnp.sum(jax.lax.scan(lambda c, _: (jnp.sin(c), None), u, None, 5)[0])
+for call in (lambda: drive(loss, u, budget="1 MiB"), lambda: StepProblem(jnp.add, u, 3, jnp.sum)):
+    try:
+        call()
+    except NotSupported as error:
+        print("over 2 devices" in str(error))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "True"]
 
 
 def test_the_resident_set_stays_within_the_budget():

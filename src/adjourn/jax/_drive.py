@@ -79,7 +79,8 @@ def drive(
     Raises
     ------
     NotSupported
-        The loss has no such loop, or the call is under a trace.
+        The loss has no such loop, the call is under a trace, or an argument is spread over
+        several devices.
     WrongType
         The loss is no real scalar, or an argument to differentiate by is none of real or
         complex numbers.
@@ -102,6 +103,8 @@ def drive(
     -0.704
     """
     refuse_traced(args, "adjourn.jax.drive")
+    if budget is None and plan is None and not _unfinished(directory):
+        raise BadValue('neither a plan nor a budget is given. Pass budget="2 GiB", or a plan.')
     problem = LossProblem(loss, *args, argnums=argnums, has_aux=has_aux)
     return _driven(problem, budget, disk, directory, plan, storage, progress)
 

@@ -17,7 +17,7 @@ from ._forward import compile_forwarding
 from ._layout import bytes_of
 from ._loop_problem import LoopProblem, Seed
 from ._loop_programs import Leaves, LoopCode, Programs, compile_loop, rows_for
-from ._memory import as_host, separate
+from ._memory import as_host, on_one_device, separate
 from ._program import trace
 from ._split import Split, split_at, time_loop
 from ._trees import has_tangent, join, split
@@ -103,7 +103,8 @@ class LossProblem(LoopProblem):
     Raises
     ------
     NotSupported
-        The loss has no such loop, or the call is under a trace.
+        The loss has no such loop, the call is under a trace, or an argument is spread over
+        several devices.
     WrongType
         The loss is no real scalar, or an argument to differentiate by is none of real or
         complex numbers.
@@ -235,6 +236,7 @@ def compile_loss(
     """Trace a loss, take it apart at its time loop and compile the parts."""
     argnums = argnums if isinstance(argnums, int) else tuple(argnums)
     sought = _sought(args, argnums)
+    on_one_device([leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, jax.Array)])
     program = trace(loss, *args)
     name = getattr(loss, "__name__", type(loss).__name__)
     site, others = time_loop(program, name)

@@ -8,10 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import NotSupported
 from ..problem import Array
 from ._compat import jax, jnp
 
-__all__ = ["Outputs", "address", "as_host", "overwrite", "plain_dtype", "separate", "views"]
+__all__ = [
+    "Outputs",
+    "address",
+    "as_host",
+    "on_one_device",
+    "overwrite",
+    "plain_dtype",
+    "separate",
+    "views",
+]
 
 Leaves = list[Any]
 
@@ -46,6 +56,23 @@ def plain_dtype(dtype: Any) -> np.dtype[Any]:
     """Return a type of NumPy's own of the same size: that of float16's kin is an integer's."""
     made: np.dtype[Any] = np.dtype(dtype)
     return made if made.kind in "biufc" else np.dtype(f"u{made.itemsize}")
+
+
+def on_one_device(leaves: Sequence[Any]) -> None:
+    """Refuse arrays that are spread over devices.
+
+    Raises
+    ------
+    NotSupported
+        Says over how many.
+    """
+    most = max((len(leaf.devices()) for leaf in leaves), default=1)
+    if most > 1:
+        raise NotSupported(
+            f"a loop was to be driven whose arrays are spread over {most} devices, and snapshots "
+            "are taken of one device's memory. Gather the arrays on one device, or reverse the "
+            "loop in one program: adjourn.jax.scan, or a plan."
+        )
 
 
 def as_host(leaf: Any) -> Array:

@@ -9,6 +9,7 @@ from .._sizes import as_count
 from ..errors import BadValue, WrongType
 from ._layout import Layout
 from ._loop_problem import LoopProblem
+from ._memory import on_one_device
 from ._step_programs import StepFunctions, step_programs
 from ._trees import has_tangent, join
 
@@ -73,6 +74,8 @@ class StepProblem(LoopProblem):
     WrongType
         The step changes the state's structure, shapes or types, the loss is not a real
         scalar, or the first axis of ``xs`` is not the steps.
+    NotSupported
+        Arrays are spread over several devices.
     BadValue
         Both or neither of ``steps`` and ``cond`` are given, or ``cond`` with ``xs``.
 
@@ -106,6 +109,7 @@ class StepProblem(LoopProblem):
         state, self._layout = Layout.of(initial)
         given, self._params_layout = Layout.of(params)
         inputs, self._xs_layout = Layout.of(xs)
+        on_one_device([*state, *given, *inputs])
         count = _count(steps, cond, bool(inputs))
         for leaf in inputs:
             if leaf.shape[:1] != (count,):
