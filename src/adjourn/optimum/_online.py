@@ -16,21 +16,21 @@ _NEVER = 1 << 62
 class _Advances:
     """t(n, slots) of one number of slots, from breakpoints kept between calls."""
 
-    __slots__ = ("_most", "_offsets", "_slots")
+    __slots__ = ("_slots", "most", "offsets")
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._most = [1]
-        self._offsets = [0]
+        self.most = [1]
+        self.offsets = [0]
 
     def __call__(self, steps: int) -> int:
-        most = self._most
+        most = self.most
         while most[-1] < steps:
             repeats = len(most)
             most.append(binomial(self._slots, repeats))
-            self._offsets.append(binomial(self._slots + 1, repeats - 1))
+            self.offsets.append(binomial(self._slots + 1, repeats - 1))
         repeats = bisect_left(most, steps)
-        return repeats * steps - self._offsets[repeats]
+        return repeats * steps - self.offsets[repeats]
 
 
 def least_total_placement(slots: int) -> Iterator[tuple[int, int]]:
@@ -80,8 +80,8 @@ class _Totals:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self.kept = list(range(slots))
-        self.advances: dict[int, _Advances] = {}
-        self.gap_cost = [0] * slots
+        self.advances = [_Advances(number) for number in range(slots + 2)]
+        self.plus = [0] * slots  # cost of each gap with one slot more
         self.cost = [0] * (slots + 1)
         self.saved = [0] * (slots + 1)
         self.loss = [0] * slots
@@ -111,32 +111,42 @@ class _Totals:
             self._update(index - 1)
 
     def _of(self, slots: int) -> _Advances:
-        found = self.advances.get(slots)
-        if found is None:
-            found = self.advances[slots] = _Advances(slots)
-        return found
+        return self.advances[slots]
 
     def _update(self, low: int) -> None:
-        """Sum anew from gap ``low`` on."""
-        kept, slots = self.kept, self.slots
-        gap_cost, cost, saved, loss, best = (
-            self.gap_cost,
-            self.cost,
-            self.saved,
-            self.loss,
-            self.best,
-        )
+        """Sum anew from gap ``low`` on, where two gaps were joined; those above have moved down.
+
+        A gap that moved down has one slot more: its cost is what it was said to be with one more.
+        """
+        kept, slots, plus, advances = self.kept, self.slots, self.plus, self.advances
+        cost, saved, loss, best = self.cost, self.saved, self.loss, self.best
+        total, spared, start, last = cost[low], saved[low], kept[low], slots - 2
+        before = kept[low - 1] if low else 0
+        under = total - cost[low - 1] if low else 0  # cost of the gap below
+        down = best[low - 1] if low > 1 else 0
+        least = loss[down]
         for i in range(low, slots - 1):
-            gap = kept[i + 1] - kept[i]
-            price = gap_cost[i] = self._of(slots - i)(gap)
-            cost[i + 1] = cost[i] + price
+            stop = kept[i + 1]
+            gap = stop - start
+            price = plus[i + 1] if low < i < last else advances[slots - i](gap)
+            total += price
+            cost[i + 1] = total
+            more = advances[slots - i + 1]
+            most, offsets = more.most, more.offsets
+            if most[-1] < stop - before:
+                more(stop - before)
+            repeats = bisect_left(most, gap)
+            plus[i] = one_more = repeats * gap - offsets[repeats]
             if i:
-                more = self._of(slots - i + 1)
-                joined = more(kept[i + 1] - kept[i - 1])
-                saved[i + 1] = saved[i] + price - more(gap)
-                loss[i] = joined - gap_cost[i - 1] - price + saved[i + 1]
-                down = best[i - 1]
-                best[i] = i if i == 1 or loss[i] < loss[down] else down
+                spared += price - one_more
+                saved[i + 1] = spared
+                joined = stop - before
+                repeats = bisect_left(most, joined, repeats)
+                loss[i] = here = repeats * joined - offsets[repeats] - under - price + spared
+                if i == 1 or here < least:
+                    down, least = i, here
+                best[i] = down
+            before, start, under = start, stop, price
 
 
 def wang_placement(slots: int) -> Iterator[tuple[int, int]]:

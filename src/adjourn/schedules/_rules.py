@@ -34,7 +34,7 @@ Rule: TypeAlias = tuple[Item, ...]
 class Composed(Schedule):
     """A schedule given by rules; the last rule is the whole.
 
-    The turn is not part of any rule: it is played before the first reverse.
+    The turn is played before the first reverse, unless the last rule states it itself, earlier.
     """
 
     __slots__ = ()
@@ -64,52 +64,68 @@ class Composed(Schedule):
         return found[-1]
 
     def __iter__(self) -> Iterator[Action]:
-        rules = [[_prepare(item) for item in rule] for rule in self.rules]
+        written = self.rules
+        moved: list[list[_Prepared] | None] = [None] * len(written)
         turned = False
-        stack: list[tuple[Iterator[_Prepared], int]] = [(iter(rules[-1]), 0)]
+        stack: list[tuple[Iterator[Any], int]] = [(iter(written[-1]), 0)]
         while stack:
             items, at = stack[-1]
-            for kind, make, first, second, option in items:
-                if kind == _RANGE:
-                    yield make(at + first, at + second)
-                elif kind == _USE:
-                    stack.append((iter(rules[first]), at + second))
-                    break
-                elif kind == _POINT:
-                    yield make(at + first, second)
-                elif kind == _RECORD:
-                    yield make(at + first, at + second, option)
-                else:
-                    if not turned:
+            number = -1
+            if at:
+                for make, first, second, option in items:
+                    if make is None:
+                        number, at = first, at + second
+                        break
+                    if not turned and make is Reverse:
                         turned = True
-                        yield Turn()
-                    if kind == _REVERSE:
-                        yield make(at + first, at + second)
-            else:
+                        yield _TURN
+                    build: Any = make
+                    if option is None:
+                        yield build(at + first, second)
+                    elif option:
+                        yield build(at + first, at + second, option)
+                    else:
+                        yield build(at + first, at + second)
+            else:  # as written, and nothing is made
+                for item in items:
+                    kind = item.__class__
+                    if kind is Use:
+                        number, at = item.rule, item.offset
+                        break
+                    if not turned and (kind is Reverse or kind is Turn):
+                        turned = True
+                        yield _TURN
+                    if kind is not Turn:
+                        yield item
+            if number < 0:
                 stack.pop()
+            elif at:
+                ready = moved[number]
+                if ready is None:
+                    ready = moved[number] = [_prepare(item) for item in written[number]]
+                stack.append((iter(ready), at))
+            else:
+                stack.append((iter(written[number]), 0))
 
 
-_RANGE, _POINT, _RECORD, _REVERSE, _USE, _TURN = range(6)
-_Prepared: TypeAlias = tuple[int, Any, int, int, int]
+_TURN = Turn()
+_Prepared: TypeAlias = tuple[Any, int, int, int | None]
 
 
-def _prepare(item: Item) -> _Prepared:
-    """Return an item as a flat tuple: playing is the inner loop of every run."""
-    match item:
-        case Use(rule, offset):
-            return _USE, None, rule, offset, 0
-        case Advance(start, stop):
-            return _RANGE, Advance, start, stop, 0
-        case Record(start, stop, 0):
-            return _RANGE, Record, start, stop, 0
-        case Record(start, stop, option):
-            return _RECORD, Record, start, stop, option
-        case Reverse(start, stop):
-            return _REVERSE, Reverse, start, stop, 0
-        case Save(step, tier) | Load(step, tier) | Drop(step, tier):
-            return _POINT, type(item), step, tier, 0
-        case Turn():
-            return _TURN, None, 0, 0, 0
+def _prepare(item: Any) -> _Prepared:
+    """Return an item as (what to make, two numbers, option), for the inner loop of every run.
+
+    Both numbers are moved along, or where there is no option only the first; nothing to make is
+    a use of a rule at an offset.
+    """
+    kind = item.__class__
+    if kind is Use:
+        return None, item.rule, item.offset, 0
+    if kind is Record:
+        return kind, item.start, item.stop, item.option
+    if kind is Advance or kind is Reverse:
+        return kind, item.start, item.stop, 0
+    return kind, item.step, item.tier, None
 
 
 @dataclass(slots=True)
