@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from adjourn import BadValue, WrongType
 from adjourn.errors import WrongLedger
 from adjourn.running import clean, find_runs, resume, run
-from running.killing import STEPS, in_child, make_plan, reference, same
+from running.killing import STEPS, go, in_child, make_plan, reference, same, storage
 from running.toy import Toy
+from tiers.faults import FaultyFiles
 
 
 @pytest.mark.parametrize("value", [5, None, b"run", ""])
@@ -73,3 +75,30 @@ def test_a_plan_that_is_refused_leaves_nothing(tmp_path):
     with pytest.raises(BadValue, match="the plan is for 20 steps"):
         run(Toy(21), make_plan(), directory=tmp_path / "run", progress=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("for_ever", [False, True])
+@pytest.mark.parametrize("only", ["unlink", "open", "truncate"])
+def test_a_directory_is_free_whatever_fails(tmp_path, only, for_ever):
+    """Each call that makes or removes files fails: told or raised, and never left locked."""
+    expected = reference()
+    count = FaultyFiles(only=[only])
+    go(tmp_path / "count", count)
+    told = 0
+    for at in range(count.calls):
+        directory = tmp_path / f"run{at}"
+        files = FaultyFiles(at, errno.EIO, for_ever=for_ever, only=[only])
+        toy = Toy(STEPS)
+        try:
+            record = run(
+                toy, make_plan(), directory=directory, storage=storage(files), progress=False
+            )
+        except OSError as error:
+            assert error.errno == errno.EIO
+        else:
+            assert same(toy, expected)
+            told += any("could be removed" in words for words in record.fallbacks)
+        if directory.exists():
+            assert same(go(directory), expected)
+            assert not directory.exists() or not list(directory.iterdir())
+    assert bool(told) == (only == "unlink")

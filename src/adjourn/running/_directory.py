@@ -105,10 +105,15 @@ class RunDirectory:
         self.files.unlink(self.ledger_path)
 
     def remove(self) -> None:
-        """Remove every file of the run, then the lock; the directory if it was made here."""
-        self.sweep()
-        self.files.unlink(str(Path(self.path) / _LOCK))
-        self.unlock()
+        """Remove every file of the run, then the lock; the directory if it was made here.
+
+        The directory is given free whatever fails.
+        """
+        try:
+            self.sweep()
+            self.files.unlink(str(Path(self.path) / _LOCK))
+        finally:
+            self.unlock()
         if self._made and not self.files.listdir(self.path):
             self.files.remove_directory(self.path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -277,14 +278,15 @@ class Journal:
         self._ledger.append("commit", number=number, phase=_PHASES[phase], step=step)
 
     def close(self, *, keep: bool) -> None:
-        """Close all files; without ``keep`` remove every trace of the run."""
-        for pool in self._pools:
-            pool.close(keep=keep)
-        self._ledger.close()
-        if keep:
-            self._directory.unlock()
-        else:
-            self._directory.remove()
+        """Close all files; without ``keep`` remove every trace of the run.
+
+        Each is closed, and the directory given free, whatever fails.
+        """
+        with ExitStack() as left:
+            left.callback(self._directory.unlock if keep else self._directory.remove)
+            left.callback(self._ledger.close)
+            for pool in self._pools:
+                left.callback(pool.close, keep=keep)
 
     def _arrays(self) -> tuple[Array, ...]:
         carried = carried_of(self._problem)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -124,10 +126,7 @@ def resume(
     except BaseException as error:
         _keep(stage, journal, error, place.path)
         raise
-    if stage is not None:
-        stage.close()
-    journal.close(keep=False)
-    return record or _nothing_left(made, told)
+    return _finished(record or _nothing_left(made, told), stage, journal)
 
 
 def run_in(
@@ -182,15 +181,27 @@ def run_in(
         elif refused:
             place.unlock()
         else:
-            if stage is not None:
-                stage.close()
-            if journal is not None:
-                journal.close(keep=False)
-            else:
-                place.remove()
+            with ExitStack() as left:
+                if journal is None:
+                    left.callback(place.remove)
+                else:
+                    left.callback(journal.close, keep=False)
+                if stage is not None:
+                    left.callback(stage.close)
         raise
-    stage.close()
-    journal.close(keep=False)
+    return _finished(record, stage, journal)
+
+
+def _finished(record: RunRecord, stage: Stage | None, journal: Journal) -> RunRecord:
+    """Remove every trace of a run; what cannot be removed is told, as the gradient is there."""
+    try:
+        with ExitStack() as left:
+            left.callback(journal.close, keep=False)
+            if stage is not None:
+                left.callback(stage.close)
+    except OSError as error:
+        told = f"the gradient is complete, but not all files of the run could be removed: {error}"
+        return replace(record, fallbacks=(*record.fallbacks, told))
     return record
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -52,11 +53,11 @@ class Stage:
 
     def close(self, *, keep: bool = False) -> None:
         """Release every tier; ``keep`` leaves the files of named pools."""
-        for tier in self.tiers:
-            if keep:
-                for pool in _pools(tier):
-                    pool.close(keep=True)
-            tier.close()
+        with ExitStack() as left:  # each is closed, whatever fails
+            for tier in self.tiers:
+                left.callback(tier.close)
+                if keep:
+                    left.callback(_keep_pools, tier)
 
 
 def set_up(problem: Problem, made: Plan, storage: Storage | None = None) -> Stage:
@@ -179,6 +180,12 @@ def _uses(schedule: Schedule, tier: int) -> Iterator[tuple[Literal["save", "load
         if isinstance(action, Save | Load | Drop) and action.tier == tier:
             name = cast('Literal["save", "load", "drop"]', names[type(action)])
             yield name, action.step
+
+
+def _keep_pools(tier: Tier) -> None:
+    """Close the disk pools under a tier without removing their files."""
+    for pool in _pools(tier):
+        pool.close(keep=True)
 
 
 def _pools(tier: Tier) -> Iterator[DiskPool]:
