@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import adjourn
-from adjourn import BadValue, WrongType
+from adjourn import BadValue, ProblemFailed, WrongType
+from adjourn.errors import WrongLedger
 from adjourn.jax import StepProblem
 from adjourn.testing import ProblemSuite, bitwise_test, taylor_test
 
@@ -116,6 +117,30 @@ def test_kill_and_resume_are_those_of_every_problem(problem, tmp_path):
         problem, budget=20 * problem.window().step_bytes, directory=tmp_path, progress=False
     )
     assert np.array_equal(problem.gradient["speed"], wanted)
+
+
+def test_a_run_is_resumed_with_the_same_parameters_only(problem, tmp_path):
+    """A run that failed goes on in a problem of the same parameters; others are refused."""
+    schedule = adjourn.revolve(STEPS, 4, reversal="state")
+    adjourn.run(problem, schedule, progress=False)
+    wanted = problem.gradient["speed"]
+    params, state = data()
+    first = make()
+
+    def fail(start, stop):
+        raise OSError("the node went down")
+
+    first.reverse, costs = fail, adjourn.measure(problem, effort=0.01, progress=False)
+    made = adjourn.planning.plan_schedule(schedule, costs)
+    with pytest.raises(ProblemFailed):
+        adjourn.run(first, made, directory=tmp_path / "run", progress=False)
+    params["spring"] += 0.1
+    other = StepProblem(step, state, STEPS, loss, params=params, numbered=True)
+    with pytest.raises(WrongLedger):
+        adjourn.resume(tmp_path / "run", other, progress=False)
+    again = make()
+    adjourn.resume(tmp_path / "run", again, progress=False)
+    assert np.array_equal(again.gradient["speed"], wanted)
 
 
 def test_taylor(problem):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from xxhash import xxh3_128
 
 from ..errors import ProblemFailed
 from ..problem import Array, Clock, Reads, Window
@@ -16,7 +17,7 @@ from ._loop_programs import Leaves, Programs
 from ._memory import Outputs, address, as_host, overwrite, plain_dtype, separate, views
 from ._trees import split
 
-__all__ = ["LoopProblem", "Seed", "SeedProgram"]
+__all__ = ["LoopProblem", "Seed", "SeedProgram", "digest_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,10 @@ class LoopProblem:
         """Return loss, adjoint and gradient, as arrays that may be written to."""
         return self._outputs.show()
 
+    def identity(self) -> str:
+        """Return a digest of all that the loop is given: a run is resumed with the same."""
+        return digest_of("", [*self._consts, *self._initial, *self._xs])
+
     # --- within
 
     def _place(self, step: int) -> None:
@@ -274,6 +279,14 @@ class LoopProblem:
             return top, 0, split(self._live, self._run.keep)[0]
         self._march(top, 1, 0, 1, 0)
         return top, 0, self._ring[0]
+
+
+def digest_of(text: str, leaves: Sequence[Any]) -> str:
+    """Return a digest of a text and the bytes of arrays."""
+    made = xxh3_128(text.encode())
+    for leaf in leaves:
+        made.update(np.ascontiguousarray(as_host(leaf)).reshape(-1).view(np.uint8).data)
+    return made.hexdigest()
 
 
 def _wait(leaves: Sequence[Any]) -> None:

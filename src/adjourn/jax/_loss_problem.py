@@ -6,18 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from xxhash import xxh3_128
-
 from .._sizes import format_bytes
 from ..errors import NotSupported, WrongType
 from ._compat import jax, jnp
 from ._fingerprint import digest
 from ._forward import compile_forwarding
-from ._layout import bytes_of
-from ._loop_problem import LoopProblem, Seed
+from ._layout import bytes_of, plain
+from ._loop_problem import LoopProblem, Seed, digest_of
 from ._loop_programs import Leaves, LoopCode, Programs, compile_loop, rows_for
-from ._memory import as_host, on_one_device, separate
+from ._memory import on_one_device, separate
 from ._program import trace
 from ._split import Split, split_at, time_loop
 from ._trees import has_tangent, join, split
@@ -149,12 +146,12 @@ class LossProblem(LoopProblem):
         self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(args)]
         self.told = made.told
         consts, initial, xs = made.before(self._leaves)
-        self._digest = _digest(made.digest, [*consts, *initial, *xs, *_numbers(self._leaves)])
         super().__init__(made.loop, self._end, made.shapes, consts, initial, xs, made.steps)
 
     def identity(self) -> str:
         """Return a digest of program and arguments: a run is resumed with the same ones only."""
-        return self._digest
+        given = [*self._consts, *self._initial, *self._xs, *plain(self._leaves)]
+        return digest_of(self._made.digest, given)
 
     @property
     def value(self) -> Any:
@@ -198,13 +195,6 @@ def refuse_traced(args: Any, what: str) -> None:
 
 def _numbers(leaves: Leaves) -> Leaves:
     return [leaf for leaf in leaves if has_tangent(leaf)]
-
-
-def _digest(program: str, leaves: Leaves) -> str:
-    made = xxh3_128(program.encode())
-    for leaf in leaves:
-        made.update(np.ascontiguousarray(as_host(leaf)).reshape(-1).view(np.uint8).data)
-    return made.hexdigest()
 
 
 def _sought(args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> tuple[bool, ...]:
