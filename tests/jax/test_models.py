@@ -47,23 +47,37 @@ def test_an_equinox_module():
 
 
 def test_a_diffrax_solver():
-    """A Runge-Kutta method of fifth order on a non-linear field, 100 steps."""
+    """An adaptive solve, its number of steps unknown, with nothing changed but its adjoint."""
     diffrax = pytest.importorskip("diffrax", reason="Diffrax is not installed")
-    solver = diffrax.Tsit5()
+    from adjourn.jax.diffrax import Adjoint  # noqa: PLC0415
+
     rate, start = jnp.linspace(0.5, 1.5, 256), jnp.linspace(0.1, 0.9, 256)
+    term = diffrax.ODETerm(lambda t, y, r: r * y * (1 - jnp.roll(y, 1)) + 0.1 * jnp.sin(t))
 
-    def loss(rate, start):
-        term = diffrax.ODETerm(lambda t, y, r: r * y * (1 - jnp.roll(y, 1)) + 0.1 * jnp.sin(t))
-        state = solver.init(term, 0.0, 0.05, start, rate)
+    def loss(adjoint):
+        def run(rate, start):
+            solution = diffrax.diffeqsolve(
+                *(term, diffrax.Bosh3(), 0.0, 10.0, 0.05, start, rate),
+                saveat=diffrax.SaveAt(ts=jnp.linspace(0.0, 9.0, 7)),
+                stepsize_controller=diffrax.PIDController(rtol=1e-6, atol=1e-6),
+                adjoint=adjoint,
+            )
+            return jnp.sum(solution.ys**2)
 
-        def step(carry, n):
-            y, state = carry
-            t = 0.05 * n
-            y, _, _, state, _ = solver.step(term, t, t + 0.05, y, rate, state, False)
-            return (y, state), None
+        return run
 
-        (y, _), _ = jax.lax.scan(step, (start, state), jnp.arange(100))
-        return jnp.sum(y**2)
+    def compiled(adjoint):
+        made = jax.jit(jax.grad(loss(adjoint), (0, 1))).lower(rate, start).compile()
+        return made(rate, start), made.memory_analysis().temp_size_in_bytes
 
-    got, wanted = planned(loss, (rate, start), 150_000, 5)
+    wanted, took = compiled(diffrax.RecursiveCheckpointAdjoint(checkpoints=8))
+    got, taken = compiled(Adjoint(slots=8))
     same(got, wanted)
+    assert taken <= took
+    by = (0, 1)
+    made = adjourn.jax.plan(
+        loss(Adjoint()), rate, start, budget="150 KiB", argnums=by, effort=1, progress=False
+    )
+    assert made.compiled_bytes <= made.budget
+    assert made.choice.open
+    same(adjourn.jax.grad(loss(Adjoint()), by, plan=made)(rate, start), wanted)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adjourn import BadValue, BudgetTooSmall, NotSupported, WrongType
-from adjourn.jax import Plan, grad, plan, value_and_grad, vjp
+from adjourn.jax import Plan, curve, grad, plan, value_and_grad, vjp, while_loop
 
 pytestmark = pytest.mark.jax
 
@@ -92,15 +92,65 @@ def test_it_is_traceable(small, where):
 
 
 def test_growing_budgets_never_take_longer(where):
-    """With the plan before passed on, measured time never rises and bytes never exceed."""
-    made, last = None, np.inf
-    for budget in (140_000, 200_000, 700_000, 2_000_000, 8_000_000):
-        made = plan(
-            loss, *where, budget=budget, argnums=(0, 1), effort=2, known=made, progress=False
+    """Planned for 20 budgets together, time never rises and compiled bytes never exceed."""
+    budgets = [int(x) for x in np.geomspace(140_000, 8_000_000, 20)]
+    made = curve(loss, *where, budgets=budgets, argnums=(0, 1), effort=1, progress=False)
+    for budget, one in zip(budgets, made, strict=True):
+        assert one.budget == budget
+        assert one.compiled_bytes <= budget
+        assert one.seconds == min(
+            t.seconds for t in one.tried if t.seconds and t.compiled_bytes <= budget
         )
-        assert made.compiled_bytes <= budget
-        assert made.seconds <= last
-        last = made.seconds
+    times = [one.seconds for one in made]
+    assert times == sorted(times, reverse=True)
+    more = plan(
+        loss, *where, budget=9_000_000, argnums=(0, 1), effort=1, known=made[-1], progress=False
+    )
+    assert more.seconds <= times[-1]
+
+
+def test_while_loops_are_found_and_reversed():
+    """A loop that JAX cannot reverse has the gradient of our own, within the budget."""
+
+    def decay(loop, w, u):
+        def inner(u):
+            return jax.lax.scan(lambda u, _: (jnp.sin(u) * w, None), u, None, 5)[0]
+
+        u, steps = loop(
+            lambda c: jnp.sum(c[0] ** 2) > 1.0, lambda c: (inner(c[0]) * 0.99, c[1] + 1), (u, 0)
+        )
+        u, _ = jax.lax.scan(lambda u, _: (jnp.cos(u) * w, None), u, None, 40)
+        return jnp.sum(u * w) + steps
+
+    def found(w, u):
+        return decay(jax.lax.while_loop, w, u)
+
+    def ours(w, u):
+        return decay(lambda *a: while_loop(*a, slots=4), w, u)
+
+    w, u = jnp.linspace(0.9, 0.99, 512), jnp.linspace(0.0, 1.0, 512)
+    with pytest.raises(ValueError, match="while_loop"):
+        jax.grad(found)(w, u)
+    made = plan(found, w, u, budget="160 KiB", argnums=(0, 1), effort=2, progress=False)
+    assert made.compiled_bytes <= made.budget
+    assert made.choice.open > 1
+    assert "carries of loops of unknown length" in str(made)
+    assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
+    got, wanted = grad(found, (0, 1), plan=made)(w, u), jax.jit(jax.grad(ours, (0, 1)))(w, u)
+    for one, two in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-12 * float(jnp.abs(two).max()))
+    assert plan(found, w, u, budget="1 MiB", effort=0, progress=False).compiled_bytes is None
+
+
+def test_while_loops_without_a_gradient_are_left():
+    """A loop on what is not differentiated does not count."""
+
+    def settled(w, u):
+        scale = jax.lax.while_loop(lambda s: s < 100.0, lambda s: 2 * s, jax.lax.stop_gradient(w))
+        return jnp.sum(jax.lax.scan(lambda u, _: (jnp.sin(u) * scale, None), u, None, 9)[0])
+
+    made = plan(settled, 1.0, jnp.ones(64), budget="1 MiB", argnums=1, effort=1, progress=False)
+    assert made.choice.open == 0
 
 
 def test_effort_0_compiles_nothing(where):

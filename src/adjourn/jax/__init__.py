@@ -16,7 +16,7 @@ from ._drive import Driven, drive
 from ._grad import grad, value_and_grad, vjp
 from ._loss_problem import LossProblem
 from ._plan import Plan
-from ._planning import plan
+from ._planning import curve, plan
 from ._scan import scan
 from ._step import StepProblem
 from ._while import while_loop
@@ -27,6 +27,7 @@ __all__ = [
     "Plan",
     "StepProblem",
     "checkpoint",
+    "curve",
     "drive",
     "grad",
     "plan",

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from ._compat import as_closed, bare, evaluate, is_literal, jax, prune, without_effects
+from ._compat import (
+    as_closed,
+    bare,
+    evaluate,
+    is_literal,
+    jax,
+    prune,
+    without_effects,
+    without_rules,
+)
 from ._trees import has_tangent, join, split
 
 __all__ = ["Body", "Flags", "moving_carry"]
@@ -109,6 +118,7 @@ class Body:
         closed = as_closed(flat, *args)
         move, outputs = moving_carry(closed, *moving)
         recorded, tree = _with_pullback(closed, args, moving, move, outputs)
+        closed, recorded = without_rules(closed), without_rules(recorded)
         first, second = len(consts), len(consts) + len(carry)
         marks = [False] * first + [True] * (len(carry) + len(inputs))
         varying = dependants(recorded, marks, lambda _: True)

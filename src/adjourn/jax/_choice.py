@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..optimum import revolve_advances
-from ._program import LoopSite
+from ._program import LoopSite, Program
 from ._scan import Slots, scan_flat
+from ._while import while_flat
 
-__all__ = ["Choice", "families", "replacement"]
+__all__ = ["Choice", "families", "replacement", "run_as"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,14 @@ class Choice:
         For the loops that lie in no other: as ``slots`` of `adjourn.jax.scan`.
     inner : str
         For the loops within: ``"all"`` or ``"steps"``.
+    open : int
+        For loops of unknown length, wherever they lie: the carries kept; 0 leaves them as they
+        are, without a backward pass.
     """
 
     outer: int | str
     inner: str = "all"
+    open: int = 0
 
     def __str__(self) -> str:
         """Say it in words."""
@@ -40,12 +45,23 @@ class Choice:
             if isinstance(self.outer, str)
             else f"{self.outer} carries by the binomial schedule"
         )
-        return words + ("; each step of inner loops run again" if self.inner != "all" else "")
+        words += "; each step of inner loops run again" if self.inner != "all" else ""
+        return words + (f"; {self.open} carries of loops of unknown length" if self.open else "")
 
     @property
     def family(self) -> tuple[str, str]:
         """The kind of choice, whatever the number of carries."""
         return (self.outer if isinstance(self.outer, str) else "slots", self.inner)
+
+    @property
+    def number(self) -> int:
+        """The carries kept, where they have a number, else 0."""
+        return self.open or (self.outer if isinstance(self.outer, int) else 0)
+
+    def numbered(self, count: int) -> Choice:
+        """Return the choice of the same kind with so many carries."""
+        outer = self.outer if isinstance(self.outer, str) else count
+        return Choice(outer, self.inner, count if self.open else 0)
 
     def at(self, site: LoopSite) -> Slots:
         """Return what one loop keeps."""
@@ -53,9 +69,15 @@ class Choice:
             return self.inner
         return self.outer if isinstance(self.outer, str) else min(self.outer, max(site.steps, 1))
 
-    def work(self, sites: Sequence[LoopSite]) -> float:
-        """Return the predicted work in forward steps: a pullback counts two."""
+    def work(self, sites: Sequence[LoopSite], opened: Mapping[str, int]) -> float:
+        """Return the predicted work in forward steps: a pullback counts two.
+
+        ``opened`` has the steps that loops of unknown length took.
+        """
         work = 0.0
+        for n in opened.values():
+            more = revolve_advances(n, self.open) - (n - 1) if self.open and n else 0
+            work += 4 * n + more
         for site in sites:
             if site.depth:
                 continue
@@ -70,12 +92,18 @@ class Choice:
         return work
 
 
-def families(sites: Sequence[LoopSite]) -> Iterator[tuple[str, str]]:
-    """Yield the kinds of choices that a program has."""
+def families(sites: Sequence[LoopSite], opened: Sequence[str]) -> Iterator[Choice]:
+    """Yield a choice of each kind that a program has, those with a number with 1.
+
+    Loops of unknown length have a number of carries in every kind.
+    """
     inner = ("all", "steps") if any(site.depth for site in sites) else ("all",)
-    for kind in ("all", "steps", "segments", "slots") if sites else ("all",):
+    kinds: tuple[int | str, ...] = ("all",)
+    if any(not site.depth for site in sites):
+        kinds = ("all", "steps", "segments", 1)
+    for kind in kinds:
         for within in inner:
-            yield kind, within
+            yield Choice(kind, within, 1 if opened else 0)
 
 
 def replacement(choice: Choice) -> Any:
@@ -88,3 +116,13 @@ def replacement(choice: Choice) -> Any:
         return scan_flat(body, init, xs, site.steps, site.reverse, slots)
 
     return replace
+
+
+def run_as(choice: Choice, program: Program, leaves: Sequence[Any]) -> Any:
+    """Evaluate a program on flat arguments, each of its loops as chosen; traceable."""
+
+    def opened(_: str, condition: Callable[..., Any], body: Any, init: Any) -> Any:
+        return while_flat(condition, body, init, choice.open)
+
+    found = opened if choice.open else None
+    return program.run(replacement(choice), leaves, opened=found)

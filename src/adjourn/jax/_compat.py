@@ -36,6 +36,7 @@ __all__ = [
     "scopes",
     "static",
     "without_effects",
+    "without_rules",
     "zero",
 ]
 
@@ -127,7 +128,101 @@ def prune(closed: Any, outputs: Sequence[int]) -> tuple[Any, list[bool]]:
         wanted[index] = True
     jaxpr, consts, inputs = _partial.dce_jaxpr_consts(bare(closed), wanted)
     kept = [value for value, here in zip(constants(closed), consts, strict=True) if here]
-    return _extend.ClosedJaxpr(jaxpr, kept), list(inputs)
+    smaller = _without_idle_carries(jaxpr)
+    if smaller is jaxpr:
+        return _extend.ClosedJaxpr(jaxpr, kept), list(inputs)
+    again, used = prune(_extend.ClosedJaxpr(smaller, kept), range(len(smaller.outvars)))
+    rest = iter(used)
+    return again, [here and next(rest) for here in inputs]
+
+
+def _without_idle_carries(jaxpr: Any) -> Any:
+    """Return a program whose while loops carry only what is read of them, or the same one."""
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars if not is_literal(atom)}
+    read |= {atom for atom in jaxpr.outvars if not is_literal(atom)}
+    eqns = [
+        _shrunk(eqn, [var in read for var in eqn.outvars])
+        if eqn.primitive.name == "while" and not eqn.effects
+        else eqn
+        for eqn in jaxpr.eqns
+    ]
+    same = all(one is two for one, two in zip(eqns, jaxpr.eqns, strict=True))
+    return jaxpr if same else jaxpr.replace(eqns=eqns)
+
+
+def _shrunk(eqn: Any, read: list[bool]) -> Any:
+    """Return a while loop without the carries that nobody reads."""
+    asked, given = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    condition, used = prune(eqn.params["cond_jaxpr"], [0])
+    keep = [a or b for a, b in zip(read, used[asked:], strict=True)]
+    while True:
+        kept = [index for index, here in enumerate(keep) if here]
+        body, needs = prune(eqn.params["body_jaxpr"], kept)
+        grown = [a or b for a, b in zip(keep, needs[given:], strict=True)]
+        if grown == keep:
+            break
+        keep = grown
+    if all(keep):
+        return eqn
+
+    # Both programs must take all carries that are kept, read or not.
+    def fitted(closed: Any, inner: Any, has: list[bool], consts: int) -> Any:
+        new = iter(bare(closed).invars)
+        taken = [next(new) if here else None for here in has]
+        old = bare(inner).invars
+        carry = [
+            old[consts + index] if taken[consts + index] is None else taken[consts + index]
+            for index in kept
+        ]
+        invars = [var for var in taken[:consts] if var is not None] + carry
+        return _extend.ClosedJaxpr(bare(closed).replace(invars=invars), constants(closed))
+
+    params = eqn.params | {
+        "cond_jaxpr": fitted(condition, eqn.params["cond_jaxpr"], used, asked),
+        "body_jaxpr": fitted(body, eqn.params["body_jaxpr"], needs, given),
+        "cond_nconsts": sum(used[:asked]),
+        "body_nconsts": sum(needs[:given]),
+    }
+    wanted = [*used[:asked], *needs[:given], *keep]
+    return eqn.replace(
+        params=params,
+        invars=[atom for atom, here in zip(eqn.invars, wanted, strict=True) if here],
+        outvars=[eqn.outvars[index] for index in kept],
+    )
+
+
+def without_rules(closed: Any) -> Any:
+    """Return a program with what has its own backward rule written out, for it needs none.
+
+    Such a call keeps all its inputs alive, whichever of its results are read.
+    """
+    if not any(eqn.primitive.name in _OWN_RULES for eqn in bare(closed).eqns):
+        return closed
+
+    def run(*args: Any) -> list[Any]:
+        return _written_out(bare(closed), constants(closed), args)
+
+    kinds = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in bare(closed).invars]
+    return as_closed(run, *kinds)
+
+
+_OWN_RULES = {"custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr"}
+
+
+def _written_out(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    values: dict[Any, Any] = {}
+    values.update(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        given = [atom.val if is_literal(atom) else values[atom] for atom in eqn.invars]
+        rule = _OWN_RULES.get(eqn.primitive.name)
+        if rule is None:
+            made = bind(eqn, given)
+        else:
+            inner = eqn.params[rule]
+            made = _written_out(bare(inner), constants(inner), given)
+        values.update(zip(eqn.outvars, made, strict=True))
+    return [atom.val if is_literal(atom) else values[atom] for atom in jaxpr.outvars]
 
 
 def without_effects(closed: Any) -> Any:

@@ -23,29 +23,30 @@ def _any_of_all(axis_size: int, in_batched: list[bool], going: Any) -> Any:  # n
     return any_lane(jnp.any(going, axis=0) if in_batched[0] else going), False
 
 
-@jax.custom_batching.custom_vmap
-def only(going: Any, new: list[Any], old: list[Any]) -> list[Any]:  # noqa: ARG001
+def only(going: Any, new: list[Any], old: list[Any]) -> list[Any]:
     """Return ``new``; under vmap, ``old`` in the lanes that are not ``going``.
 
-    Without lanes ``going`` is taken to be true, and nothing is selected or copied.
+    Without lanes ``going`` is taken to be true, and nothing is selected or copied. Each leaf is
+    for itself, so that one that nobody reads keeps no other alive.
     """
+    return [_only(going, one, two) for one, two in zip(new, old, strict=True)]
+
+
+@jax.custom_batching.custom_vmap
+def _only(going: Any, new: Any, old: Any) -> Any:  # noqa: ARG001
     return new
 
 
-@only.def_vmap
-def _only_of_all(axis_size: int, in_batched: Any, going: Any, new: Any, old: Any) -> Any:
+@_only.def_vmap
+def _only_of_all(axis_size: int, in_batched: list[bool], going: Any, new: Any, old: Any) -> Any:
     by_lane, new_batched, old_batched = in_batched
+    if not any(in_batched):
+        return _only(going, new, old), False
 
     def spread(leaf: Any, batched: bool) -> Any:
         return leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
 
-    batched = [by_lane or one or two for one, two in zip(new_batched, old_batched, strict=True)]
-    where = zip(batched, new, new_batched, old, old_batched, strict=True)
-    pairs = [(spread(n, nb), spread(o, ob)) if b else (n, o) for b, n, nb, o, ob in where]
-    if not by_lane:
-        return only(going, [n for n, _ in pairs], [o for _, o in pairs]), batched
-
-    def choose(going: Any, pair: Any) -> Any:
-        return jnp.where(going, *pair)
-
-    return [jax.vmap(choose)(going, pair) for pair in pairs], batched
+    new, old = spread(new, new_batched), spread(old, old_batched)
+    if by_lane:
+        return jax.vmap(jnp.where)(going, new, old), True
+    return _only(going, new, old), True

@@ -9,14 +9,14 @@ from typing import Any
 
 from .._sizes import format_bytes, format_seconds
 from ..errors import BadValue
-from ._choice import Choice, replacement
+from ._choice import Choice, run_as
 from ._compat import jax
 from ._fingerprint import Fingerprint
 from ._program import trace
 
 __all__ = ["Plan", "Tried"]
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Plan:
                     f"the plan was made for another program than {_name(function)} is now: "
                     f"{reason}. Make a new plan for these arguments."
                 )
-            return program.run(replacement(self.choice), jax.tree.leaves(args))
+            return run_as(self.choice, program, jax.tree.leaves(args))
 
         return run
 
@@ -122,7 +122,10 @@ class Plan:
             "budget": self.budget,
             "fingerprint": self.fingerprint.to_json(),
             "tried": [
-                [t.choice.outer, t.choice.inner, t.model_bytes, t.compiled_bytes, t.seconds]
+                [
+                    *(t.choice.outer, t.choice.inner, t.choice.open),
+                    *(t.model_bytes, t.compiled_bytes, t.seconds),
+                ]
                 for t in self.tried
             ],
             "reason": self.reason,
@@ -142,7 +145,7 @@ class Plan:
                 f"schema={value.get('schema')!r} is not a JAX plan that this version reads, "
                 f"which is schema {SCHEMA}. Plan again."
             )
-        tried = tuple(Tried(Choice(row[0], row[1]), *row[2:]) for row in value["tried"])
+        tried = tuple(Tried(Choice(*row[:3]), *row[3:]) for row in value["tried"])
         fingerprint = Fingerprint.from_json(value["fingerprint"])
         return cls(tried[0].choice, value["budget"], fingerprint, tried, value["reason"])
 
