@@ -13,26 +13,35 @@ except ImportError as error:
 
 from ._checkpoint import checkpoint
 from ._drive import Driven, drive
+from ._explain import SiteFigures
 from ._grad import grad, value_and_grad, vjp
 from ._loss_problem import LossProblem
+from ._marks import site
 from ._plan import Plan
 from ._planning import curve, plan
+from ._profile import profile
 from ._scan import scan
 from ._step import StepProblem
+from ._whatif import WhatIf, what_if
 from ._while import while_loop
 
 __all__ = [
     "Driven",
     "LossProblem",
     "Plan",
+    "SiteFigures",
     "StepProblem",
+    "WhatIf",
     "checkpoint",
     "curve",
     "drive",
     "grad",
     "plan",
+    "profile",
     "scan",
+    "site",
     "value_and_grad",
     "vjp",
+    "what_if",
     "while_loop",
 ]

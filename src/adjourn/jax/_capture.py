@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter, process_time
 from typing import Any
 
 from ._compat import bind, jax
@@ -20,13 +21,21 @@ class Captured:
         The level.
     values : dict of int to array
         Values by their numbers; the inputs of every site of the level are among them.
+    seconds : float
+        Processor seconds of one run, all that was asked for written out.
+    compiling : float
+        Seconds that compiling took, for each equation.
     within : dict of int to Captured
         By the place of a loop or branch among the equations: its first step, or the side taken.
     """
 
-    def __init__(self, level: Level, values: dict[int, Any]) -> None:
+    def __init__(
+        self, level: Level, values: dict[int, Any], seconds: float, compiling: float
+    ) -> None:
         self.level = level
         self.values = values
+        self.seconds = seconds
+        self.compiling = compiling
         self.within: dict[int, Captured] = {}
 
 
@@ -70,25 +79,36 @@ def capture(
         begin = dict(zip(level.inputs, given, strict=True))
         return run_flats(level, level.flats[:last], begin, asked)
 
-    made: list[Any] = jax.jit(run)(list(given)) if asked else []
-    seen = Captured(level, {**level.numbers, **start, **dict(zip(asked, made, strict=True))})
+    made: list[Any] = []
+    seconds = compiling = 0.0
+    if asked:
+        began = perf_counter()
+        compiled = jax.jit(run).lower(list(given)).compile()
+        compiling = (perf_counter() - began) / max(last, 1)
+        made = jax.block_until_ready(compiled(list(given)))
+        if level.path and not _acts(level):
+            again = process_time()
+            jax.block_until_ready(compiled(list(given)))
+            seconds = process_time() - again
+    values = {**level.numbers, **start, **dict(zip(asked, made, strict=True))}
+    seen = Captured(level, values, seconds, compiling)
     for place in entered:
         flat = level.flats[place]
-        values = [
+        inside = [
             atom.val if v is None else seen.values[v]
             for atom, v in zip(flat.eqn.invars, flat.inputs, strict=True)
         ]
         if flat.eqn.primitive.name == "cond":
-            side = min(max(int(values[0]), 0), len(flat.subs) - 1)
-            seen.within[place] = capture(flat.subs[side], values[1:], inputs, shown)
+            side = min(max(int(inside[0]), 0), len(flat.subs) - 1)
+            seen.within[place] = capture(flat.subs[side], inside[1:], inputs, shown)
             continue
         (sub,) = flat.subs
         if sub.steps == 0:
             continue
         moving = sub.consts + sub.carries
         first = -1 if flat.eqn.params["reverse"] else 0
-        values[moving:] = [x[first] for x in values[moving:]]
-        seen.within[place] = capture(sub, values, inputs, shown)
+        inside[moving:] = [x[first] for x in inside[moving:]]
+        seen.within[place] = capture(sub, inside, inputs, shown)
     return seen
 
 
@@ -96,6 +116,10 @@ def _same_level(nodes: Iterable[Node]) -> Iterable[Node]:
     for node in nodes:
         yield node
         yield from _same_level(node.children)
+
+
+def _acts(level: Level) -> bool:
+    return any(flat.eqn.effects for flat in level.flats)
 
 
 def _last(level: Level, asked: Sequence[int]) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..optimum import revolve_advances
+from ._pieces import NOTHING, Again
 from ._program import LoopSite, Program
 from ._scan import Slots, scan_flat
 from ._while import while_flat
@@ -27,11 +28,17 @@ class Choice:
     open : int
         For loops of unknown length, wherever they lie: the carries kept; 0 leaves them as they
         are, without a backward pass.
+    window : int
+        With a number of carries for outer loops: as ``window`` of `adjourn.jax.scan`.
+    again : Again
+        The sites of the call tree that run again in the backward pass.
     """
 
     outer: int | str
     inner: str = "all"
     open: int = 0
+    window: int = 1
+    again: Again = NOTHING
 
     def __str__(self) -> str:
         """Say it in words."""
@@ -45,13 +52,21 @@ class Choice:
             if isinstance(self.outer, str)
             else f"{self.outer} carries by the binomial schedule"
         )
+        words += f", blocks of {self.window} steps" if self.window > 1 else ""
         words += "; each step of inner loops run again" if self.inner != "all" else ""
+        words += f"; {self.again}" if self.again.sites else ""
         return words + (f"; {self.open} carries of loops of unknown length" if self.open else "")
 
     @property
-    def family(self) -> tuple[str, str]:
+    def sites(self) -> tuple[str, ...]:
+        """The paths of the sites that run again."""
+        return self.again.sites
+
+    @property
+    def family(self) -> tuple[str, str, int, Again]:
         """The kind of choice, whatever the number of carries."""
-        return (self.outer if isinstance(self.outer, str) else "slots", self.inner)
+        kind = self.outer if isinstance(self.outer, str) else "slots"
+        return kind, self.inner, self.window, self.again
 
     @property
     def number(self) -> int:
@@ -61,7 +76,18 @@ class Choice:
     def numbered(self, count: int) -> Choice:
         """Return the choice of the same kind with so many carries."""
         outer = self.outer if isinstance(self.outer, str) else count
-        return Choice(outer, self.inner, count if self.open else 0)
+        return replace(self, outer=outer, open=count if self.open else 0)
+
+    def to_json(self) -> list[Any]:
+        """Return the choice as a JSON value."""
+        sites = [list(self.again.sites), self.again.drops]
+        return [self.outer, self.inner, self.open, self.window, *sites]
+
+    @classmethod
+    def from_json(cls, value: Sequence[Any]) -> Choice:
+        """Return the choice that `to_json` wrote."""
+        outer, inner, opened, window, sites, drops = value
+        return cls(outer, inner, opened, window, Again(tuple(sites), drops))
 
     def at(self, site: LoopSite) -> Slots:
         """Return what one loop keeps."""
@@ -76,8 +102,8 @@ class Choice:
         """
         work = 0.0
         for n in opened.values():
-            more = revolve_advances(n, self.open) - (n - 1) if self.open and n else 0
-            work += 4 * n + more
+            again = revolve_advances(n, self.open) - (n - 1) if self.open and n else 0
+            work += 4 * n + again
         for site in sites:
             if site.depth:
                 continue
@@ -109,13 +135,13 @@ def families(sites: Sequence[LoopSite], opened: Sequence[str]) -> Iterator[Choic
 def replacement(choice: Choice) -> Any:
     """Return the function that runs each loop as chosen, for `Program.run`."""
 
-    def replace(site: LoopSite, body: Any, init: Any, xs: Any) -> Any:
+    def run(site: LoopSite, body: Any, init: Any, xs: Any) -> Any:
         slots = choice.at(site)
         if slots in (None, "all"):
             return None
-        return scan_flat(body, init, xs, site.steps, site.reverse, slots)
+        return scan_flat(body, init, xs, site.steps, site.reverse, slots, choice.window)
 
-    return replace
+    return run
 
 
 def run_as(choice: Choice, program: Program, leaves: Sequence[Any]) -> Any:
@@ -125,4 +151,4 @@ def run_as(choice: Choice, program: Program, leaves: Sequence[Any]) -> Any:
         return while_flat(condition, body, init, choice.open)
 
     found = opened if choice.open else None
-    return program.run(replacement(choice), leaves, opened=found)
+    return program.run(replacement(choice), leaves, choice.again, opened=found)

@@ -9,10 +9,38 @@ from typing import TypeAlias
 
 from ._levels import Flat, Level, Node
 
-__all__ = ["Held", "InContext", "Way"]
+__all__ = ["Held", "InContext", "Way", "Ways"]
 
 Way: TypeAlias = "tuple[int | str, int]"
 """What a loop keeps, as ``slots`` and ``window`` of `adjourn.jax.scan`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What the loops keep.
+
+    Attributes
+    ----------
+    outer : int or str
+        For loops that lie in no other, as ``slots`` of `adjourn.jax.scan`.
+    window : int
+        For them, as ``window``.
+    inner : str
+        For loops within.
+    """
+
+    outer: int | str = "all"
+    window: int = 1
+    inner: str = "all"
+
+    def at(self, level: Level) -> Way:
+        """Return what one loop keeps."""
+        if level.depth:
+            return self.inner, 1
+        return self.outer, self.window
+
+
+RECORD = Ways()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +123,30 @@ class InContext:
         self.nodes = {node.path: node for node in _all(root)}
         self._inputs: dict[tuple[int, int, int], list[int]] = {}
         self._live: dict[int, int] = {}
+        self._known: dict[tuple[int, frozenset[str], str], Held] = {}
 
-    def held(self, sites: Iterable[str], way: Callable[[Level], Way]) -> Held:
+    def held(self, sites: Iterable[str], ways: Ways) -> Held:
         """Return what the whole program keeps, these sites running again."""
-        return self.level(self.root, frozenset(sites), way)
+        return self.level(self.root, frozenset(sites), ways)
 
-    def level(self, level: Level, sites: frozenset[str], way: Callable[[Level], Way]) -> Held:
+    def level(self, level: Level, sites: frozenset[str], ways: Ways) -> Held:
         """Return what one run of a level keeps."""
+        within = f"{level.path}/" if level.path else ""
+        sites = frozenset(site for site in sites if site.startswith(within))
+        key = (id(level), sites, ways.inner)
+        if level.depth < 0:
+            return self._level(level, sites, ways)
+        if key not in self._known:
+            self._known[key] = self._level(level, sites, ways)
+        return self._known[key]
+
+    def _level(self, level: Level, sites: frozenset[str], ways: Ways) -> Held:
         sweep = _Sweep(level)
-        self._run(sweep, 0, len(level.flats), _chosen(level.nodes, sites), sites, way)
+        self._run(sweep, 0, len(level.flats), _chosen(level.nodes, sites), sites, ways)
         if sweep.each + sweep.once > sweep.peak:
             sweep.peak, sweep.at_peak = sweep.each + sweep.once, ""
-        outer = frozenset(sweep.ids & level.shared)
+        count = len(level.inputs)
+        outer = frozenset(v for v in sweep.ids & level.shared if v < count)
         return Held(sweep.each, sweep.once, outer, sweep.peak - sweep.once, sweep.at_peak)
 
     def _run(
@@ -116,29 +156,27 @@ class InContext:
         stop: int,
         nodes: Sequence[Node],
         sites: frozenset[str],
-        way: Callable[[Level], Way],
+        ways: Ways,
     ) -> None:
         flats = sweep.level.flats
         at = start
         for node in nodes:
             for flat in flats[at : node.start]:
-                self._flat(sweep, flat, sites, way)
+                self._flat(sweep, flat, sites, ways)
             at = node.stop
             if not self.counts(sweep.level, node):
                 continue
             sweep.keep(self.inputs(sweep.level, node))
             inner = _Sweep(sweep.level, set(sweep.ids))
             within = _chosen(node.children, sites)
-            self._run(inner, node.start, node.stop, within, sites, way)
+            self._run(inner, node.start, node.stop, within, sites, ways)
             extra = inner.each + inner.once
             where = inner.at_peak if inner.peak > extra else node.path
             sweep.reach(max(extra, inner.peak), where)
         for flat in flats[at:stop]:
-            self._flat(sweep, flat, sites, way)
+            self._flat(sweep, flat, sites, ways)
 
-    def _flat(
-        self, sweep: _Sweep, flat: Flat, sites: frozenset[str], way: Callable[[Level], Way]
-    ) -> None:
+    def _flat(self, sweep: _Sweep, flat: Flat, sites: frozenset[str], ways: Ways) -> None:
         if not flat.counts:
             return
         level = sweep.level
@@ -146,9 +184,11 @@ class InContext:
         if not flat.subs:
             sweep.keep(flat.inputs[k] for k in flat.reads.inputs)
             sweep.keep(flat.outputs[k] for k in flat.reads.outputs)
-            sweep.own(flat.reads.own, varying)
+            for nbytes, sources in flat.reads.made:
+                at = (flat.inputs[k] for k in sources)
+                sweep.own(nbytes, any(v is not None and level.varying[v] for v in at))
             return
-        held = [self.level(sub, sites, way) for sub in flat.subs]
+        held = [self.level(sub, sites, ways) for sub in flat.subs]
         if flat.eqn.primitive.name == "cond":
             sweep.keep(flat.inputs[:1])
             for one in held:
@@ -160,9 +200,27 @@ class InContext:
         (sub,), (one,) = flat.subs, held
         sweep.keep(flat.inputs[k] for k in one.outer)
         sweep.own(one.once, varying)
-        kept, above = self.loop(sub, one, way(sub))
+        kept, above = self.loop(sub, one, ways.at(sub))
         sweep.own(kept, varying)
         sweep.reach(above, one.at_peak or sub.path)
+
+    def running(self, level: Level) -> Callable[[int], int]:
+        """Return a function that runs a level up to an equation and returns the bytes added.
+
+        Everything is recorded; what a value adds is told where it is read first.
+        """
+        sweep = _Sweep(level)
+        at = 0
+
+        def to(stop: int) -> int:
+            nonlocal at
+            before = sweep.each + sweep.once
+            for flat in level.flats[at:stop]:
+                self._flat(sweep, flat, frozenset(), RECORD)
+            at = max(at, stop)
+            return sweep.each + sweep.once - before
+
+        return to
 
     def loop(self, sub: Level, one: Held, way: Way) -> tuple[int, int]:
         """Return what a loop keeps, and what it holds above that while it is reversed."""
@@ -200,6 +258,12 @@ class InContext:
             self._inputs[key] = list(read)
         return self._inputs[key]
 
+    def inner(self, level: Level, node: Node) -> int:
+        """Return the bytes that are held within a site while it is reversed."""
+        sweep = _Sweep(level, set(self.inputs(level, node)))
+        self._run(sweep, node.start, node.stop, [], frozenset(), RECORD)
+        return max(sweep.each + sweep.once, sweep.peak)
+
     def counts(self, level: Level, node: Node) -> bool:
         """Return whether derivatives pass through a site."""
         return any(flat.counts for flat in level.flats[node.start : node.stop])
@@ -226,7 +290,8 @@ def _live(sub: Level) -> int:
     after = sub.results[: sub.carries]
     kept: set[int] = set()
     while True:
-        needed = {v for value, v in zip(carries, after, strict=True) if value in kept}
+        needed: set[int | None] = set()
+        needed.update(v for value, v in zip(carries, after, strict=True) if value in kept)
         for flat in reversed(sub.flats):
             reads = flat.reads
             if flat.counts:

@@ -108,7 +108,7 @@ class Level:
         The equations in order.
     nodes : list of Node
         The outermost sites.
-    inputs, results : list of int or None
+    inputs, results : list of int
         The values that the level takes and returns.
     consts, carries : int
         Of a loop's body: how many inputs are the same for all steps, and how many go on to the
@@ -128,10 +128,11 @@ class Level:
     flats: list[Flat] = field(default_factory=list[Flat])
     nodes: list[Node] = field(default_factory=list[Node])
     inputs: list[int] = field(default_factory=list[int])
-    results: list[int | None] = field(default_factory=list["int | None"])
+    results: list[int] = field(default_factory=list[int])
     consts: int = 0
     carries: int = 0
     numbers: dict[int, Any] = field(default_factory=dict[int, Any])
+    _known: dict[Any, Reads] = field(default_factory=dict[Any, Reads])
 
     @classmethod
     def of(
@@ -143,14 +144,12 @@ class Level:
         *,
         path: str = "",
         steps: int = 1,
-        wanted: Sequence[bool] | None = None,
         drops: bool = False,
         known: dict[Any, Reads] | None = None,
     ) -> Level:
         """Open a program up.
 
-        Costs a walk over its equations and a trace of the derivative of each distinct one:
-        about a second for some thousand equations.
+        Costs a walk over its equations; `ask` is to follow.
 
         Parameters
         ----------
@@ -160,8 +159,6 @@ class Level:
             Which inputs have derivatives, which differ from run to run, which are kept outside.
         path, steps
             See the attributes.
-        wanted : sequence of bool, optional
-            The outputs whose derivatives are asked for; all by default.
         drops : bool
             Whether the user's own `jax.checkpoint` are opened up too.
         known : dict, optional
@@ -177,21 +174,21 @@ class Level:
         known = {} if known is None else known
         results, level.nodes = level._open(jaxpr, constants(closed), level.inputs, path, known)
         level.results = results
-        asked = wanted or [True] * len(results)
-        for value, here in zip(results, asked, strict=True):
-            if value is not None and here and level.moving[value]:
-                level.asked[value] = True
-        for flat in reversed(level.flats):
-            flags = tuple(level.asked[value] for value in flat.outputs)
-            flat.counts = any(flags)
-            if flat.counts:
-                level._reverse(flat, flags, known)
+        level._known = known
         return level
 
-    def all_nodes(self) -> Iterator[Node]:
-        """Yield every site, callers first."""
-        for node in self.nodes:
-            yield from node.walk()
+    @property
+    def depth(self) -> int:
+        """The number of loops around this level, itself not counted; -1 for no loop."""
+        return self.path.count("scan#") + self.path.count("while#") - 1
+
+    def here(self) -> Iterator[Node]:
+        """Yield every site of this level itself, callers first."""
+        stack = [*reversed(self.nodes)]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
 
     def _new(self, aval: Any, moving: bool, varying: bool) -> int:
         self.sizes.append(nbytes_of(aval))
@@ -201,10 +198,10 @@ class Level:
         return len(self.sizes) - 1
 
     def _open(
-        self, jaxpr: Any, consts: Sequence[Any], given: Sequence[int | None], path: str, known: Any
-    ) -> tuple[list[int | None], list[Node]]:
+        self, jaxpr: Any, consts: Sequence[Any], given: Sequence[int], path: str, known: Any
+    ) -> tuple[list[int], list[Node]]:
         """Add a program's equations; return its results and its sites."""
-        values: dict[Any, int | None] = dict(zip(jaxpr.invars, given, strict=True))
+        values: dict[Any, int] = dict(zip(jaxpr.invars, given, strict=True))
         for var, const in zip(jaxpr.constvars, consts, strict=True):
             value = values[var] = self._new(var.aval, moving=False, varying=False)
             self.shared.add(value)
@@ -222,7 +219,8 @@ class Level:
             within: list[Node] = []
             if name in _INLINED or (name in CHECKPOINTS and self.drops):
                 inner = parts[0][0]
-                out, children = self._open(bare(inner), constants(inner), inputs, at, known)
+                held = [self._held(atom, v) for atom, v in zip(eqn.invars, inputs, strict=True)]
+                out, children = self._open(bare(inner), constants(inner), held, at, known)
                 values.update(zip(eqn.outvars, out, strict=True))
             else:
                 flat, within = self._flat(eqn, inputs, parts, at, known)
@@ -238,7 +236,16 @@ class Level:
             kind = "site" if part.marked else "call"
             node = Node(here + part.label, kind, bounds[part.start], bounds[part.stop])
             nodes.append((part.start, part.stop, node))
-        return [read(atom) for atom in jaxpr.outvars], _nested(nodes + simple)
+        results = [self._held(atom, read(atom)) for atom in jaxpr.outvars]
+        return results, _nested(nodes + simple)
+
+    def _held(self, atom: Any, value: int | None) -> int:
+        """Return a value, also for a number written in the program."""
+        if value is None:
+            value = self._new(atom.aval, moving=False, varying=False)
+            self.shared.add(value)
+            self.numbers[value] = atom.val
+        return value
 
     def _flat(
         self, eqn: Any, inputs: Sequence[int | None], parts: Any, at: str, known: Any
@@ -276,7 +283,7 @@ class Level:
                 )
                 for branch, path in parts
             )
-            sides = [[v is not None and s.moving[v] for v in s.results] for s in found]
+            sides = [[side.moving[v] for v in side.results] for side in found]
             return found, tuple(any(side) for side in zip(*sides, strict=True))
         first, carries = params["num_consts"], params["num_carry"]
         second = first + carries
@@ -296,14 +303,45 @@ class Level:
         level.consts, level.carries = first, carries
         return (level,), (*carry, *outputs)
 
-    def _reverse(self, flat: Flat, wanted: Flags, known: Any) -> None:
-        """Note what the reverse of an equation reads, and whose derivatives it asks for."""
-        for value in flat.inputs:
-            if value is not None and self.moving[value]:
+    def ask(self, wanted: Sequence[bool]) -> list[bool]:
+        """Note what is read by the reverse of a level, for derivatives of some of its results.
+
+        Returns which inputs' derivatives are asked for then. Costs a trace of the derivative of
+        each distinct equation: about a second for some thousand.
+        """
+        self.asked = [False] * len(self.sizes)
+        for value, here in zip(self.results, wanted, strict=True):
+            if here and self.moving[value]:
                 self.asked[value] = True
+        for flat in reversed(self.flats):
+            flags = tuple(self.asked[value] for value in flat.outputs)
+            flat.counts = any(flags)
+            if flat.counts:
+                for value, here in zip(flat.inputs, self._reverse(flat, flags), strict=True):
+                    if value is not None and here and self.moving[value]:
+                        self.asked[value] = True
+        return [self.asked[value] for value in self.inputs]
+
+    def _reverse(self, flat: Flat, wanted: Flags) -> Sequence[bool]:
+        """Note what the reverse of an equation reads; return whose derivatives it asks for."""
         if not flat.subs:
             moves = tuple(v is not None and self.moving[v] for v in flat.inputs)
-            flat.reads = residuals_of(flat.eqn, moves, wanted, known)
+            flat.reads = residuals_of(flat.eqn, moves, wanted, self._known)
+            return moves
+        if flat.eqn.primitive.name == "cond":
+            sides = [sub.ask(wanted) for sub in flat.subs]
+            return [False, *(any(flags) for flags in zip(*sides, strict=True))]
+        (sub,) = flat.subs
+        carry = list(wanted[: sub.carries])
+        while True:
+            asked = sub.ask([*carry, *wanted[sub.carries :]])
+            grown = [
+                one or two
+                for one, two in zip(carry, asked[sub.consts :][: sub.carries], strict=True)
+            ]
+            if grown == carry:
+                return asked
+            carry = grown
 
 
 def _nested(nodes: list[tuple[int, int, Node]]) -> list[Node]:

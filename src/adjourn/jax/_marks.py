@@ -65,9 +65,9 @@ def site(fn: Callable[..., Any], *, name: str | None = None) -> Callable[..., An
     >>> import adjourn.jax
     >>> def loss(x):
     ...     for _ in range(2):
-    ...         x = adjourn.jax.site(lambda x: jnp.sin(jnp.cumsum(x)), name="link")(x)
+    ...         x = adjourn.jax.site(lambda x: jnp.sin(jnp.cos(x)), name="link")(x)
     ...     return x.sum()
-    >>> adjourn.jax.profile(loss, jnp.ones(8), progress=False).sites
+    >>> adjourn.jax.profile(loss, jnp.ones(8), seconds=1, progress=False).sites
     ('link',)
     """
     label = _name(str(getattr(fn, "__qualname__", type(fn).__name__))) if name is None else name

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import dataclass, replace
 from time import perf_counter, process_time
 from typing import Any
 
@@ -17,10 +16,11 @@ from ._levels import Level, Node
 from ._memory import as_host
 from ._trees import join, split
 
-__all__ = ["Figures", "measure_nodes", "work_of"]
+__all__ = ["Figures", "estimate_nodes", "measure_nodes", "work_of"]
 
 _CALLBACKS = ("pure_callback", "io_callback")
 _SAMPLES = 5
+_BYTE_SECONDS = 2e-10  # of an equation, for each byte it moves, where nothing may be run
 _SAMPLE_SECONDS = 0.2
 
 
@@ -53,11 +53,31 @@ def measure_nodes(
 
     Each timed site costs two compilations, of the piece and of the piece with its reverse, and
     some runs. What is not reached has a share of the time of what it lies in, by the bytes that
-    its equations move.
+    its equations move. A loop of the program itself is never run with all that it would keep:
+    one step is timed. Those of one step of a loop are found under the path of the loop and
+    ``"/"``.
     """
     work = _Work(model, perf_counter() + seconds, shown)
-    work.level(seen, None)
+    work.level(seen)
     return work.found
+
+
+def estimate_nodes(level: Level, known: dict[str, Figures] | None = None) -> dict[str, Figures]:
+    """Return guesses for all sites, from the bytes that their equations move."""
+    found: dict[str, Figures] = {} if known is None else known
+
+    def guess(start: int, stop: int) -> Figures:
+        primal = work_of(level, start, stop) * _BYTE_SECONDS
+        pure = not any(flat.eqn.effects for flat in level.flats[start:stop])
+        return Figures(primal, 3 * primal, measured=False, pure=pure)
+
+    found[f"{level.path}/"] = guess(0, len(level.flats))
+    for node in level.here():
+        found[node.path] = guess(node.start, node.stop)
+    for flat in level.flats:
+        for sub in flat.subs:
+            estimate_nodes(sub, found)
+    return found
 
 
 def work_of(level: Level, start: int, stop: int) -> float:
@@ -80,56 +100,88 @@ class _Work:
         self.found: dict[str, Figures] = {}
         self.floor = _seconds(jax.jit(_same).lower(jnp.ones(())).compile(), (jnp.ones(()),))
 
-    def level(self, seen: Captured, whole: Figures | None) -> None:
-        """Measure the sites of one level; ``whole`` is one run of the level."""
+    def level(self, seen: Captured, whole: Figures | None = None) -> None:
+        """Measure the sites of one level; ``whole`` is one run of it, timed if not given."""
         level = seen.level
-        node = Node(level.path, "", 0, len(level.flats))
-        if whole is None:
-            whole = self.timed(seen, node) if level.path else self.share(level, None, node)
-        self.nodes(seen, level.nodes, node, whole)
+        everything = Node(level.path, "", 0, len(level.flats))
+        if whole is None and not (level is self.model.root and self.loops(level, everything)):
+            whole = Figures(seen.seconds, 3 * seen.seconds, measured=False)
+            if self.reaches(seen, everything):
+                whole = self.timed(seen, everything)
+        if whole is not None:
+            self.found[f"{level.path}/"] = whole
+        self.nodes(seen, level.nodes, everything, whole)
 
-    def nodes(self, seen: Captured, nodes: list[Node], around: Node, whole: Figures) -> None:
+    def nodes(self, seen: Captured, nodes: list[Node], around: Node, whole: Figures | None) -> None:
         level = seen.level
-        order = sorted(nodes, key=lambda n: -work_of(level, n.start, n.stop))
-        for node in order:
-            pure = not self.effects(level, node)
-            share = self.share(level, (around, whole), node)
-            entered = seen.within.get(node.start) if node.kind in ("scan", "cond") else None
-            suspect = pure and self.calls_back(level, node)
-            worth = share.primal > 2 * self.floor or not whole.measured
-            if pure and (suspect or (worth and perf_counter() < self.until)):
+        for node in sorted(nodes, key=lambda n: -work_of(level, n.start, n.stop)):
+            if level is self.model.root and self.loops(level, node):
+                self.composed(seen, node)
+                continue
+            pure = not any(flat.eqn.effects for flat in level.flats[node.start : node.stop])
+            figures = self.share(level, around, whole, node, pure=pure)
+            suspect = any(_has_callback(f.eqn) for f in level.flats[node.start : node.stop])
+            worth = whole is None or figures.primal > 2 * self.floor
+            if pure and (suspect or (worth and self.reaches(seen, node))):
                 figures = self.timed(seen, node)
-            else:
-                figures = Figures(share.primal, share.both, measured=False, pure=pure)
             self.found[node.path] = figures
             self.nodes(seen, node.children, node, figures)
-            if entered is not None and node.inner:
-                steps = max(entered.level.steps, 1)
-                once = Figures(figures.primal / steps, figures.both / steps, figures.measured)
-                self.level(entered, once if node.kind == "cond" or steps > 1 else None)
-            for sub in level.flats[node.start].subs if node.inner else ():
-                self.rest(sub)
+            self.enter(seen, node, figures)
 
-    def rest(self, level: Level) -> None:
-        """Note sites that were not reached: those of a side of a branch that was not taken."""
-        for top in level.nodes:
-            for node in top.walk():
-                pure = not any(self.effects(level, n) for n in (top,))
-                self.found.setdefault(node.path, Figures(0.0, 0.0, measured=False, pure=pure))
+    def composed(self, seen: Captured, node: Node) -> None:
+        """Measure what lies in a part of the program with a loop, and add it up."""
+        level = seen.level
+        self.nodes(seen, node.children, node, None)
+        self.enter(seen, node, None)
+        parts = [self.found[child.path] for child in node.children]
+        if node.inner:
+            (sub,) = level.flats[node.start].subs
+            once = self.found.get(f"{sub.path}/", Figures(0.0, 0.0, measured=False))
+            parts.append(replace(once, primal=once.primal * sub.steps, both=once.both * sub.steps))
+        self.found[node.path] = Figures(
+            sum(part.primal for part in parts),
+            sum(part.both for part in parts),
+            measured=all(part.measured for part in parts),
+            pure=all(part.pure for part in parts)
+            and not any(flat.eqn.effects for flat in level.flats[node.start : node.stop]),
+        )
 
-    def share(self, level: Level, around: tuple[Node, Figures] | None, node: Node) -> Figures:
-        if around is None:
-            return Figures(0.0, 0.0, measured=False)
-        outer, whole = around
-        total = work_of(level, outer.start, outer.stop)
-        part = work_of(level, node.start, node.stop) / total if total else 0.0
-        return Figures(whole.primal * part, whole.both * part, measured=False)
+    def enter(self, seen: Captured, node: Node, whole: Figures | None) -> None:
+        """Measure the levels within a loop or a branch."""
+        if not node.inner:
+            return
+        entered = seen.within.get(node.start)
+        if entered is not None:
+            n = max(entered.level.steps, 1)
+            once = whole and replace(whole, primal=whole.primal / n, both=whole.both / n)
+            self.level(entered, once)
+        for sub in seen.level.flats[node.start].subs:
+            for top in sub.nodes:
+                pure = not any(flat.eqn.effects for flat in sub.flats[top.start : top.stop])
+                for one in top.walk():
+                    self.found.setdefault(one.path, Figures(0.0, 0.0, measured=False, pure=pure))
 
-    def effects(self, level: Level, node: Node) -> bool:
-        return any(flat.eqn.effects for flat in level.flats[node.start : node.stop])
+    def reaches(self, seen: Captured, node: Node) -> bool:
+        """Return whether compiling a part, and its reverse, is likely to be done in time."""
+        count = sum(1 + 3 * flat.counts for flat in seen.level.flats[node.start : node.stop])
+        return perf_counter() + count * seen.compiling < self.until
 
-    def calls_back(self, level: Level, node: Node) -> bool:
-        return any(_has_callback(flat.eqn) for flat in level.flats[node.start : node.stop])
+    def loops(self, level: Level, node: Node) -> bool:
+        """Return whether a part of a level holds a loop with derivatives."""
+        return any(
+            flat.subs and flat.eqn.primitive.name == "scan"
+            for flat in level.flats[node.start : node.stop]
+        )
+
+    def share(
+        self, level: Level, around: Node, whole: Figures | None, node: Node, *, pure: bool
+    ) -> Figures:
+        """Return the share of a part in the time of what it lies in."""
+        total = work_of(level, around.start, around.stop)
+        if whole is None or not total:
+            return Figures(0.0, 0.0, measured=False, pure=pure)
+        part = work_of(level, node.start, node.stop) / total
+        return Figures(whole.primal * part, whole.both * part, measured=False, pure=pure)
 
     def timed(self, seen: Captured, node: Node) -> Figures:
         """Compile a site alone, and with its reverse, and time both on its real inputs."""
@@ -167,7 +219,7 @@ class _Work:
 
 
 def _used_after(level: Level, stop: int) -> set[int]:
-    used = {v for v in level.results if v is not None}
+    used = {*level.results}
     for flat in level.flats[stop:]:
         used.update(v for v in flat.inputs if v is not None)
     return used
@@ -199,7 +251,7 @@ def _same(x: Any) -> Any:
 
 
 def _seconds(compiled: Any, args: tuple[Any, ...]) -> float:
-    """Return the median processor seconds of a compiled piece, after one run to warm up."""
+    """Return the least processor seconds of a compiled piece, after one run to warm up."""
     jax.block_until_ready(compiled(*args))
     samples: list[float] = []
     began = perf_counter()
@@ -207,4 +259,4 @@ def _seconds(compiled: Any, args: tuple[Any, ...]) -> float:
         start = process_time()
         jax.block_until_ready(compiled(*args))
         samples.append(process_time() - start)
-    return median(samples)
+    return min(samples)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ._compat import is_literal
-from ._marks import ranges
+from ._compat import bare, is_literal
+from ._marks import label_of, ranges
 
 __all__ = [
     "CHECKPOINTS",
@@ -20,6 +20,7 @@ __all__ = [
     "Piece",
     "free_variables",
     "items_of",
+    "site_paths",
     "walk",
 ]
 
@@ -48,6 +49,13 @@ class Again:
     def within(self, path: str) -> bool:
         """Return whether a site lies in the program of this path."""
         return any(site.startswith(f"{path}/") for site in self.sites)
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        count = len(self.sites)
+        names = list(dict.fromkeys(map(label_of, self.sites)))
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        return f"{count} site{'s' * (count != 1)} run again: {', '.join(names[:4])}{more}"
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -126,6 +134,17 @@ def _label(name: str, params: dict[str, Any]) -> str:
     if name in ("closed_call", "core_call"):
         return "call"
     return _CUSTOM.get(name, name if name in ("scan", "while", "cond") else "")
+
+
+def site_paths(jaxpr: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of all sites of a program."""
+    here = f"{path}/" if path else ""
+    yield from (here + part.label for part in ranges(jaxpr))
+    for _, parts, at in walk(jaxpr, path):
+        if at:
+            yield at
+        for inner, deeper in parts:
+            yield from site_paths(bare(inner), deeper)
 
 
 def items_of(jaxpr: Any, path: str, again: Again) -> list[Item]:

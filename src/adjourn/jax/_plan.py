@@ -11,7 +11,9 @@ from .._sizes import format_bytes, format_seconds
 from ..errors import BadValue
 from ._choice import Choice, run_as
 from ._compat import jax
+from ._explain import SiteFigures, explained
 from ._fingerprint import Fingerprint
+from ._marks import label_of
 from ._program import trace
 
 __all__ = ["Plan", "Tried"]
@@ -64,6 +66,11 @@ class Plan:
         What was considered, the chosen one first.
     reason : str
         Why it was chosen.
+    packages : tuple of str
+        The packages whose Python calls are sites.
+    figures : tuple of SiteFigures
+        What each site would save in the context of the choice, what it costs, and why it runs
+        again or does not; nothing if only loops were planned.
     """
 
     choice: Choice
@@ -71,6 +78,8 @@ class Plan:
     fingerprint: Fingerprint
     tried: tuple[Tried, ...]
     reason: str
+    packages: tuple[str, ...] = ()
+    figures: tuple[SiteFigures, ...] = ()
 
     @property
     def compiled_bytes(self) -> int | None:
@@ -104,12 +113,20 @@ class Plan:
             def positional(*args: Any) -> Any:
                 return function(*args, **kwargs)
 
-            program = trace(positional, *args)
+            marked = any("()" in site for site in self.choice.sites)
+            program = trace(positional, *args, packages=self.packages if marked else ())
             reason = self.fingerprint.difference(program.fingerprint)
             if reason is not None:
                 raise BadValue(
                     f"the plan was made for another program than {_name(function)} is now: "
                     f"{reason}. Make a new plan for these arguments."
+                )
+            missing = {*self.choice.sites} - program.paths
+            if missing:
+                raise BadValue(
+                    f"the plan runs {min(missing)} again, which is not seen in the program now: "
+                    "before JAX 0.9, functions that were jitted before keep their old trace. Call "
+                    "jax.clear_caches() first, or plan without packages=."
                 )
             return run_as(self.choice, program, jax.tree.leaves(args))
 
@@ -122,13 +139,11 @@ class Plan:
             "budget": self.budget,
             "fingerprint": self.fingerprint.to_json(),
             "tried": [
-                [
-                    *(t.choice.outer, t.choice.inner, t.choice.open),
-                    *(t.model_bytes, t.compiled_bytes, t.seconds),
-                ]
-                for t in self.tried
+                [t.choice.to_json(), t.model_bytes, t.compiled_bytes, t.seconds] for t in self.tried
             ],
             "reason": self.reason,
+            "packages": list(self.packages),
+            "figures": [one.to_json() for one in self.figures],
         }
 
     @classmethod
@@ -145,9 +160,38 @@ class Plan:
                 f"schema={value.get('schema')!r} is not a JAX plan that this version reads, "
                 f"which is schema {SCHEMA}. Plan again."
             )
-        tried = tuple(Tried(Choice(*row[:3]), *row[3:]) for row in value["tried"])
+        tried = tuple(Tried(Choice.from_json(row[0]), *row[1:]) for row in value["tried"])
         fingerprint = Fingerprint.from_json(value["fingerprint"])
-        return cls(tried[0].choice, value["budget"], fingerprint, tried, value["reason"])
+        return cls(
+            tried[0].choice,
+            value["budget"],
+            fingerprint,
+            tried,
+            value["reason"],
+            tuple(value["packages"]),
+            tuple(map(SiteFigures.from_json, value["figures"])),
+        )
+
+    def explain(self) -> str:
+        """Return what each site would save in context, what it costs, and why, as text."""
+        return explained(self.figures)
+
+    def site(self, name: str) -> SiteFigures:
+        """Return the figures of one site, by its path or its name if that is the only one.
+
+        Raises
+        ------
+        BadValue
+            No site that matters has the name, or several have it.
+        """
+        found = [one for one in self.figures if name in (one.path, label_of(one.path))]
+        if len(found) != 1:
+            known = ", ".join(one.path for one in (found or self.figures)[:12])
+            raise BadValue(
+                f"site {name!r} is {'several' if found else 'none'} of those that were looked "
+                f"at. Pass a path: {known or 'there is none'}."
+            )
+        return found[0]
 
     def __str__(self) -> str:
         """Return the plan in lines of text."""

@@ -9,9 +9,14 @@ from .._sizes import as_bytes, as_count
 from ..errors import BadValue, NotSupported
 from ..running._progress import spinner
 from ._compat import jax
+from ._marks import as_packages
 from ._plan import Plan
+from ._profile import as_drops
 from ._program import trace
 from ._search import Search
+from ._site_search import SiteSearch
+
+_SECONDS = 5.0  # for timing the sites, for each compilation that is allowed
 
 __all__ = ["curve", "plan", "refuse_tracers"]
 
@@ -25,6 +30,9 @@ def plan(
     effort: int = 3,
     known: Plan | None = None,
     progress: bool = True,
+    packages: Sequence[str] | str = (),
+    sites: str | Sequence[str] | None = None,
+    checkpoints: str = "keep",
 ) -> Plan:
     """Choose what the loops of ``loss`` keep, so that its gradient fits the budget.
 
@@ -35,6 +43,14 @@ def plan(
     which may take a minute each for large models, and two or more runs of each gradient that
     fits. With while loops that are differentiated, one compilation and run of the loss more, to
     count their steps.
+
+    With ``packages=`` or ``sites=`` the call tree is chosen too: which calls within a step run
+    again in its backward pass, out of the compiler's sight. Each placement is one way to record
+    a step, and is combined with every number of snapshots and every window, so that both
+    compete for the same bytes; the tree programme gives starts, the bytes in context decide.
+    Costs 5 s of timing compiled pieces for each compilation, at most 15 s for each search of
+    placements, and as many compilations more as there are baselines that fit and may be as
+    fast: none, every step, all sites, the best single site.
 
     Parameters
     ----------
@@ -55,11 +71,20 @@ def plan(
         `curve`; two calls that know nothing of each other measure apart.
     progress : bool
         Show on a terminal what is going on.
+    packages : sequence of str
+        Python packages whose calls are sites, such as ``("veros",)``.
+    sites : "auto" or sequence of str, optional
+        ``"auto"`` chooses among nested jits, loops, branches, and what `site` marked: as by
+        default with packages. A list of paths or names: these run again and no others.
+    checkpoints : {"keep", "decide"}
+        Whether the user's own `jax.checkpoint` stay, or are sites as others.
 
     Raises
     ------
     BudgetTooSmall
         Nothing that was tried fits; says what the least would be.
+    BadValue
+        A site is not in the program, or must not run again.
     NotSupported
         Called under a trace: there are no real inputs then.
 
@@ -79,8 +104,17 @@ def plan(
     compiles = as_count(effort, "effort", least=0)
     refuse_tracers(args, "adjourn.jax.plan")
     with spinner("tracing the loss", enabled=progress) as shown:
-        program = trace(loss, *args)
+        names = as_packages(packages)
+        program = trace(loss, *args, packages=names)
         search = Search(program, args, (argnums, has_aux), shown)
+        if names or sites is not None or as_drops(checkpoints):
+            search = SiteSearch(
+                *(program, args, (argnums, has_aux), shown),
+                packages=names,
+                sites=None if sites in (None, "auto") else sites,
+                drops=as_drops(checkpoints),
+                seconds=_SECONDS * compiles,
+            )
         if known is not None:
             reason = known.fingerprint.difference(program.fingerprint)
             if reason is not None:

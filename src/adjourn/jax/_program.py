@@ -11,7 +11,7 @@ from ._checkpoint import checkpoint
 from ._compat import bare, bind, constants, evaluate, is_literal, jax, lax
 from ._fingerprint import Fingerprint, describe, digest
 from ._marks import marking
-from ._pieces import CHECKPOINTS, NOTHING, Again, Equation, Item, Piece, items_of, walk
+from ._pieces import CHECKPOINTS, NOTHING, Again, Equation, Item, Piece, items_of, site_paths, walk
 from ._trees import has_tangent
 
 __all__ = ["LoopSite", "Opened", "Program", "Replace", "trace"]
@@ -102,6 +102,11 @@ class Program:
     def open_loops(self) -> tuple[str, ...]:
         """The paths of the loops whose length is known at run time, if they carry real numbers."""
         return tuple(_open_loops(bare(self.closed), ""))
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """The paths of all sites of the call tree."""
+        return frozenset(site_paths(bare(self.closed)))
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

@@ -1,0 +1,124 @@
+"""The bytes of placements in context: what the compiler needs is predicted without it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+jax = pytest.importorskip("jax")
+jnp, lax = jax.numpy, jax.lax
+
+from adjourn.jax._choice import Choice, run_as  # noqa: E402
+from adjourn.jax._incontext import InContext, Ways  # noqa: E402
+from adjourn.jax._pieces import Again  # noqa: E402
+from adjourn.jax._profile import opened_up  # noqa: E402
+from adjourn.jax._program import trace  # noqa: E402
+
+from .call_models import SIZE, STEPS, arguments, loss  # noqa: E402
+
+pytestmark = pytest.mark.jax
+
+
+@pytest.fixture(scope="module")
+def program():
+    """Trace the model, with the Python calls of this folder."""
+    return trace(loss, *arguments(), packages=(__package__,))
+
+
+@pytest.fixture(scope="module")
+def model(program):
+    """Open the model up, differentiated by both arguments."""
+    return InContext(opened_up(program, arguments(), (0, 1), drops=False))
+
+
+def compiled(program, sites, ways):
+    """Return the compiler's temporary bytes of the gradient of a placement."""
+    choice = Choice(ways.outer, ways.inner, 0, ways.window, Again(tuple(sorted(sites))))
+
+    def function(*args):
+        return run_as(choice, program, args)
+
+    lowered = jax.jit(jax.value_and_grad(function, (0, 1))).lower(*arguments())
+    return lowered.compile().memory_analysis().temp_size_in_bytes
+
+
+PLACEMENTS = [
+    ((), Ways()),
+    (("scan#0/tendency#0",), Ways()),
+    (("scan#0/tendency#0/flux()#0", "scan#0/cond#0[1]/tendency#0/flux()#1"), Ways()),
+    (("scan#0/mix()#0", "scan#0/solve#0", "scan#0/tendency#0"), Ways()),
+    (("scan#0/cond#0", "scan#0/cond#0[1]/tendency#0"), Ways()),
+    ((), Ways("steps")),
+    ((), Ways(3)),
+    (("scan#0/tendency#0", "scan#0/solve#0"), Ways(2, 2)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(PLACEMENTS)))
+def test_eight_placements_are_predicted_within_a_tenth_and_the_work_of_a_step(
+    program, model, number
+):
+    """In context and compiled differ by 10% and one step's working memory at most."""
+    sites, ways = PLACEMENTS[number]
+    step = model.root.flats[0].subs[0]
+    working = model.level(step, frozenset(), ways).each
+    predicted = model.held(sites, ways).peak
+    real = compiled(program, sites, ways)
+    assert abs(real - predicted) <= 0.1 * real + working
+
+
+def test_sites_alone_do_not_add_up_and_some_are_worth_less_than_nothing(model):
+    """What two save together is not the sum, and a linear site takes more than it frees."""
+
+    def saved(*sites):
+        return model.held((), Ways()).peak - model.held(sites, Ways()).peak
+
+    one, two = "scan#0/tendency#0/flux()#0", "scan#0/tendency#0"
+    assert saved(one) > 0
+    assert saved(one, two) < saved(one) + saved(two)
+    assert saved("scan#0/cond#0[1]/tendency#0/smooth()#3") < 0
+
+
+def test_a_linear_step_keeps_nothing():
+    """Where the reverse reads nothing, nothing is kept, and no site has a value."""
+
+    def linear(u):
+        return lax.scan(lambda u, _: (jnp.roll(u, 1) * 0.9 + u, None), u, None, 9)[0].sum()
+
+    u = jnp.ones(8)
+    held = InContext(opened_up(trace(linear, u), (u,), 0, drops=False)).held((), Ways())
+    assert held.peak == 0
+
+
+def test_carries_that_do_not_reach_the_loss_ask_for_nothing():
+    """What only feeds itself is not differentiated, though it depends on what is."""
+
+    def two(u):
+        def step(carry, _):
+            u, seen = carry
+            return (jnp.sin(u), seen + jnp.cos(u) ** 2), None
+
+        return lax.scan(step, (u, u), None, 9)[0][0].sum()
+
+    def one(u):
+        return lax.scan(lambda u, _: (jnp.sin(u), None), u, None, 9)[0].sum()
+
+    u = jnp.ones(8)
+    first, second = (
+        InContext(opened_up(trace(f, u), (u,), 0, drops=False)).held((), Ways()).peak
+        for f in (one, two)
+    )
+    assert first == second == 9 * u.nbytes
+
+
+def test_more_snapshots_take_more_and_what_is_shared_is_kept_once(model):
+    """Bytes grow by one live carry a snapshot; switching a site twice changes nothing."""
+    sizes = [model.held((), Ways(k)).peak for k in range(1, STEPS)]
+    assert {b - a for a, b in pairwise(sizes)} == {8 * SIZE}
+    random = Random(3)
+    paths = sorted(model.nodes)
+    for _ in range(20):
+        sites = frozenset(random.sample(paths, 4))
+        assert model.held(sites ^ {paths[0]} ^ {paths[0]}, Ways()) == model.held(sites, Ways())
