@@ -208,6 +208,7 @@ def test_the_effect_on_the_gradient_is_estimated(tolerance):
     )
     (use,) = record.tiers
     assert use.gradient_error == found.gradient
+    assert 0 < use.rms_error < use.largest_error <= tolerance * use.scale
     assert use.stretch == (found.start, found.stop)
     text = "".join(Report(record).text().split())
     stretch = f"{found.start}to{found.stop}"
@@ -270,3 +271,16 @@ def test_commits_are_within_the_budget(tmp_path):
     record = run(toy, made, directory=tmp_path / "run", progress=False)
     assert record.peak_bytes > made.budget or not record.fallbacks
     assert (record.peak_bytes > made.budget) == any("commits took" in w for w in record.fallbacks)
+
+
+@pytest.mark.parametrize("storage", [Storage(), Storage(background=2), Storage(encoder=Zstd())])
+def test_staging_is_counted_whatever_the_costs_say(storage):
+    """Costs that know nothing of staging buffers: the accounting stays within the budget."""
+    toy = Quiet()
+    costs = replace(costs_of(toy), disk_write=1e-9, disk_read=1e-9)
+    expected = exact(toy)
+    budget = 30 * ITEMS * 8
+    record = run(toy, budget=budget, disk="64 MiB", costs=costs, storage=storage, progress=False)
+    assert np.array_equal(toy.gradient, expected)
+    assert record.tiers
+    assert record.peak_bytes <= record.plan.peak_bytes <= budget

@@ -14,7 +14,7 @@ from .._sizes import format_seconds
 from ..errors import BudgetTooSmall
 from ..planning import Costs, Encoding, Plan
 from ..problem import Array, Problem
-from ..tiers import DiskPool, Encoded, Encoder, RamPool, measure_encoder, specs_of
+from ..tiers import ArraySpec, DiskPool, Encoded, Encoder, RamPool, measure_encoder, specs_of
 from ..tiers._background import staging_bytes
 from ..tiers._files import PAGE
 from ._polite import LEAST_SECONDS, RECORDED_BYTES, SHARE
@@ -66,6 +66,9 @@ def measure_storage(
         problem.begin()
         arrays = trial.arrays if trial is not None else problem.state(0)
         costs = _time_disk(arrays, costs, storage, directory)
+    elif disk and costs.snapshot:
+        problem.begin()
+        costs = _staged(specs_of(problem.state(0)), costs, storage)
     if trial is None or not storage.encodes("memory"):
         return (costs,)
     return costs, _encoded_memory(costs, trial)
@@ -148,9 +151,9 @@ def _time_disk(
             reads.append(perf_counter() - began)
         nbytes = -(-pool.disk_bytes // _ROUNDS) + PAGE
         staging = tier.nbytes + staging_bytes(specs, storage.background)
-        if isinstance(tier, Encoded) and encoding is not None:
-            planned = Encoded(pool, tier.encoder, ratio=encoding.ratio)
-            nbytes = DiskPool.disk_bytes_for(*planned.inner_specs(specs, 1))
+        if encoding is not None and storage.encodes("disk"):
+            piece, count = Encoded.pieces_for(specs, encoding.ratio)
+            nbytes = DiskPool.disk_bytes_for([piece], count)
     finally:
         tier.close()
     return replace(
@@ -160,6 +163,19 @@ def _time_disk(
         disk_snapshot=nbytes,
         disk_staging=staging,
         disk_buffers=storage.background,
+    )
+
+
+def _staged(specs: Sequence[ArraySpec], costs: Costs, storage: Storage) -> Costs:
+    """Return costs that were given, with no less staging than the storage takes."""
+    encoding, inner, beside = costs.encoding, specs, 0
+    if encoding is not None and storage.encodes("disk"):
+        size, _ = Encoded.pieces_for(specs, encoding.ratio)
+        inner, beside = [size], Encoded.memory_for(specs, encoding.ratio)
+    pool = DiskPool.memory_for(inner, direct=storage.direct is not False)
+    least = pool + beside + staging_bytes(specs, storage.background)
+    return replace(
+        costs, disk_staging=max(costs.disk_staging, least), disk_buffers=storage.background
     )
 
 

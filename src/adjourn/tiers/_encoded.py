@@ -51,7 +51,8 @@ class Encoded:
         How many times smaller a snapshot is expected to be; `open` allocates
         ``slots`` / ``ratio`` states.
     measure_every : int
-        Measure the error of every so many-th save; 0 for never. Costs one decoding each.
+        Measure the error of every so many-th save, and before that of the second, fourth and so
+        on; 0 for never. Costs one decoding each.
 
     Raises
     ------
@@ -92,6 +93,12 @@ class Encoded:
         return self._inner.nbytes + self._piece.nbytes + scratch
 
     @staticmethod
+    def pieces_for(specs: Sequence[ArraySpec], ratio: float) -> tuple[ArraySpec, int]:
+        """Return what a piece is to the inner tier, and how many one snapshot takes."""
+        size, count = _pieces_for(specs, 1, ratio)
+        return ArraySpec((size,), np.dtype(np.uint8)), count
+
+    @staticmethod
     def bytes_for(specs: Sequence[ArraySpec], ratio: float) -> int:
         """Return the bytes of one snapshot in the inner tier, in whole pieces."""
         size, count = _pieces_for(specs, 1, ratio)
@@ -101,11 +108,6 @@ class Encoded:
     def memory_for(specs: Sequence[ArraySpec], ratio: float) -> int:
         """Return the bytes of main memory beside the inner tier's."""
         return _pieces_for(specs, 1, ratio)[0] + _scratch_bytes(specs)
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder."""
-        return self._encoder
 
     @property
     def inner(self) -> Tier:
@@ -132,8 +134,8 @@ class Encoded:
         self, specs: Sequence[ArraySpec], slots: int
     ) -> tuple[tuple[ArraySpec, ...], int]:
         """Return what the inner tier is opened with: one piece, and the number of pieces."""
-        size, count = _pieces_for(specs, slots, self._ratio)
-        return (ArraySpec((size,), np.dtype(np.uint8)),), count
+        piece, count = self.pieces_for(specs, self._ratio)
+        return (piece,), slots * count
 
     def attach(self, specs: Sequence[ArraySpec], slots: int) -> None:
         """Go on with an inner tier that is open and may hold pieces; drop incomplete ones.
@@ -175,7 +177,8 @@ class Encoded:
         if step in self._held:
             raise BadValue(f"step {step} is held already. Drop it before saving it again.")
         self._saves += 1
-        measured = self._every and self._saves % self._every == 1 % self._every
+        early = self._saves < self._every and self._saves & (self._saves - 1) == 0
+        measured = self._every and (early or self._saves % self._every == 1 % self._every)
         mark = self._mark + self._saves
         writer = _PieceWriter(
             self._inner, self._piece, step << _PARTS, free=self._free, clock=clock, mark=mark
