@@ -311,7 +311,11 @@ def step(speed, state):
     u, before = state
     return 1.9 * u - 0.9 * before + speed * jnp.roll(u, 1, 0) * jnp.cos(u), u
 problem = StepProblem(step, (u, u), 60, lambda s: jnp.sum(s[0] ** 2), params=jnp.float32(0.1))
-costs = adjourn.measure(problem, effort=0.02)
+state, frame = 2 * u.nbytes, problem.window()  # no measuring: it takes memory of its own
+costs = adjourn.Costs(
+    advance=1e-3, recordings=[adjourn.Recording(3e-3, state, state + frame.transient_bytes)],
+    snapshot=state, reverse=2e-3, reads="state", window=frame,
+)
 if sys.argv[1] == "bare":
     problem.begin(); problem.advance(0, 60, replay=False); problem.turn()
 else:
