@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := progress,devito,jax,segy,schedules,zfp,zstd,mpi,docs
 
-.PHONY: help demo test lint types docs doctest nightly bench clean
+.PHONY: help demo test test-oldest-jax lint types docs doctest nightly bench clean
 
 help:
 	@echo "make demo     an acoustic gradient under a budget, checked bit for bit, with a report"
@@ -35,6 +35,21 @@ demo: $(VENV)/.core
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not nightly" $(PYTEST)
 
+# The oldest JAX that pyproject.toml allows: the tests that reach its less public parts.
+OLDEST_JAX := 0.6.0
+OLDEST := .venv-oldest-jax
+OLDEST_TESTS := $(addprefix tests/jax/test_,body.py program.py checkpoint.py while.py)
+
+$(OLDEST)/.done: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --editable . hypothesis pytest pytest-timeout \
+		"jax==$(OLDEST_JAX)" "jaxlib==$(OLDEST_JAX)"
+	@touch $@
+
+test-oldest-jax: $(OLDEST)/.done
+	$(OLDEST)/bin/python -m pytest $(OLDEST_TESTS) \
+		-k "not chain_of_40 and not loops_in_loops and not memory and not online"
+
 nightly: $(VENV)/.test
 	ADJOURN_PROFILE=nightly $(BIN)/python -m pytest $(PYTEST)
 
@@ -59,4 +74,4 @@ bench:
 	for script in benchmarks/[a-z]*.py; do OMP_NUM_THREADS=1 .venv-bench/bin/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .hypothesis .ruff_cache
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build .pytest_cache .hypothesis .ruff_cache

@@ -58,6 +58,38 @@ def counts(pairs):
         print(f"{steps:27d} {slots:5d} {mine:10d} {best:10d} {theirs:10d}{exact}")
 
 
+def open_counts(pairs):
+    """Print the same for while loops, whose length is known at run time only."""
+    runs = []
+
+    def body(carry):
+        jax.debug.callback(lambda: runs.append(1))
+        return 1.01 * jnp.sin(carry[0]), carry[1] + 1
+
+    def ours(going, start, slots):
+        return adjourn.jax.while_loop(going, body, start, slots=slots)
+
+    def equinox(going, start, slots):
+        return eqi.while_loop(going, body, start, kind="checkpointed", checkpoints=slots)
+
+    def count(loop, steps, slots):
+        def loss(u, steps):
+            return loop(lambda carry: carry[1] < steps, (u, 0), slots)[0]
+
+        runs.clear()
+        jax.jit(jax.grad(loss))(1.0, steps)
+        jax.effects_barrier()
+        return len(runs) - 2 * steps
+
+    print("\nof while loops            n     c    adjourn   schedule    equinox")
+    for steps, slots in pairs:
+        made = adjourn.online(slots).schedule(steps)
+        mine, theirs = count(ours, steps, slots), count(equinox, steps, slots)
+        wanted = made.advances + made.records - 2 * steps
+        exact = "" if mine == wanted else "  NOT THE SCHEDULE'S"
+        print(f"{steps:27d} {slots:5d} {mine:10d} {wanted:10d} {theirs:10d}{exact}")
+
+
 def wave(carry, _):
     """One step of a non-linear wave in two fields."""
     u, v = carry
@@ -217,6 +249,7 @@ def compile_times(lengths, times):
 def main():
     quick = "--quick" in sys.argv
     counts(PAIRS[:1] if quick else PAIRS)
+    open_counts(PAIRS[:1] if quick else PAIRS)
     ways(200, 3 if quick else 7)
     driving(1 if quick else 7)
     short_steps(2000 if quick else 20_000, 1 if quick else 7)

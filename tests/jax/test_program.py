@@ -59,7 +59,8 @@ def test_every_scan_is_found_with_its_path():
         ("scan#0/cond#0[1]/solve#0/scan#0", 3, 5, 1),
         ("checkpoint#0/scan#0", 4, 1, 0),
     ]
-    assert loops[0].carry == ("float32[4]", "int32[]")
+    carried = [kind for kind in loops[0].carry if "key" not in kind]  # before JAX 0.7 one more
+    assert carried == ["float32[4]", "int32[]"]
     assert loops[0].reverse
     assert not loops[1].reverse
 
