@@ -57,18 +57,21 @@ def capture(
     level: Level,
     given: Sequence[Any],
     inputs: Callable[[Level, Node], Iterable[int]],
+    worthy: Callable[[Level, Node], bool],
     shown: Callable[[str], None],
 ) -> Captured:
-    """Run a level and return the inputs of all its sites, and of the sites within.
+    """Run a level and return the inputs of its sites that are worthy, and of those within.
 
     Costs a compilation and a run of each level without its derivative: of the program, of one
-    step of each loop, of the side of a branch that is taken; and the inputs of all sites held.
+    step of each loop, of the side of a branch that is taken; and the inputs of all those sites
+    held.
     """
     shown(f"running {level.path or 'the program'} once")
     wanted: set[int] = set()
-    for node in _same_level(level.nodes):
+    sites = [node for node in level.here() if worthy(level, node)]
+    for node in sites:
         wanted.update(inputs(level, node))
-    entered = [k for k, flat in enumerate(level.flats) if flat.subs]
+    entered = [node.start for node in sites if node.enters]
     for place in entered:
         wanted.update(v for v in level.flats[place].inputs if v is not None)
     start = dict(zip(level.inputs, given, strict=True))
@@ -100,7 +103,7 @@ def capture(
         ]
         if flat.eqn.primitive.name == "cond":
             side = min(max(int(inside[0]), 0), len(flat.subs) - 1)
-            seen.within[place] = capture(flat.subs[side], inside[1:], inputs, shown)
+            seen.within[place] = capture(flat.subs[side], inside[1:], inputs, worthy, shown)
             continue
         (sub,) = flat.subs
         if sub.steps == 0:
@@ -108,14 +111,8 @@ def capture(
         moving = sub.consts + sub.carries
         first = -1 if flat.eqn.params["reverse"] else 0
         inside[moving:] = [x[first] for x in inside[moving:]]
-        seen.within[place] = capture(sub, inside, inputs, shown)
+        seen.within[place] = capture(sub, inside, inputs, worthy, shown)
     return seen
-
-
-def _same_level(nodes: Iterable[Node]) -> Iterable[Node]:
-    for node in nodes:
-        yield node
-        yield from _same_level(node.children)
 
 
 def _acts(level: Level) -> bool:

@@ -71,7 +71,7 @@ def figures_of(placer: Placer, sites: Sites, ways: Ways) -> tuple[SiteFigures, .
         for node in level.here():
             if node.path in asked:
                 found.append(one(level, node))
-            for sub in level.flats[node.start].subs if node.inner else ():
+            for sub in level.flats[node.start].subs if node.enters else ():
                 visit(sub)
 
     def one(level: Level, node: Node) -> SiteFigures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
@@ -104,6 +105,16 @@ class _Sweep:
             self.peak, self.at_peak = self.each + self.once + above, where
 
 
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """What the reverse of one equation reads: values, bytes of its own, or a loop or branch."""
+
+    values: tuple[int, ...]
+    each: int
+    once: int
+    flat: Flat | None
+
+
 class InContext:
     """The model of one program in context.
 
@@ -122,8 +133,10 @@ class InContext:
         self.root = root
         self.nodes = {node.path: node for node in _all(root)}
         self._inputs: dict[tuple[int, int, int], list[int]] = {}
+        self._counts: dict[tuple[int, int, int], bool] = {}
         self._live: dict[int, int] = {}
         self._known: dict[tuple[int, frozenset[str], str], Held] = {}
+        self._read_at: dict[int, tuple[list[int], list[_Event]]] = {}
 
     def held(self, sites: Iterable[str], ways: Ways) -> Held:
         """Return what the whole program keeps, these sites running again."""
@@ -158,36 +171,51 @@ class InContext:
         sites: frozenset[str],
         ways: Ways,
     ) -> None:
-        flats = sweep.level.flats
+        level = sweep.level
         at = start
         for node in nodes:
-            for flat in flats[at : node.start]:
-                self._flat(sweep, flat, sites, ways)
+            self._read(sweep, at, node.start, sites, ways)
             at = node.stop
-            if not self.counts(sweep.level, node):
+            if not self.counts(level, node):
                 continue
-            sweep.keep(self.inputs(sweep.level, node))
-            inner = _Sweep(sweep.level, set(sweep.ids))
+            sweep.keep(self.inputs(level, node))
+            inner = _Sweep(level, set(sweep.ids))
             within = _chosen(node.children, sites)
             self._run(inner, node.start, node.stop, within, sites, ways)
             extra = inner.each + inner.once
             where = inner.at_peak if inner.peak > extra else node.path
             sweep.reach(max(extra, inner.peak), where)
-        for flat in flats[at:stop]:
-            self._flat(sweep, flat, sites, ways)
+        self._read(sweep, at, stop, sites, ways)
 
-    def _flat(self, sweep: _Sweep, flat: Flat, sites: frozenset[str], ways: Ways) -> None:
-        if not flat.counts:
-            return
-        level = sweep.level
-        varying = level.varying[flat.outputs[0]]
-        if not flat.subs:
-            sweep.keep(flat.inputs[k] for k in flat.reads.inputs)
-            sweep.keep(flat.outputs[k] for k in flat.reads.outputs)
-            for nbytes, sources in flat.reads.made:
-                at = (flat.inputs[k] for k in sources)
-                sweep.own(nbytes, any(v is not None and level.varying[v] for v in at))
-            return
+    def _read(
+        self, sweep: _Sweep, start: int, stop: int, sites: frozenset[str], ways: Ways
+    ) -> None:
+        """Keep what the reverse of a stretch of equations reads."""
+        places, events = self._events(sweep.level)
+        for event in events[bisect_left(places, start) : bisect_left(places, stop)]:
+            if event.flat is not None:
+                self._within(sweep, event.flat, sites, ways)
+                continue
+            sweep.keep(event.values)
+            sweep.each += event.each
+            sweep.once += event.once
+
+    def _events(self, level: Level) -> tuple[list[int], list[_Event]]:
+        """Return the equations of a level whose reverse reads something, and their places."""
+        if id(level) not in self._read_at:
+            places: list[int] = []
+            events: list[_Event] = []
+            for place, flat in enumerate(level.flats):
+                event = _event(level, flat) if flat.counts else None
+                if event is not None:
+                    places.append(place)
+                    events.append(event)
+            self._read_at[id(level)] = places, events
+        return self._read_at[id(level)]
+
+    def _within(self, sweep: _Sweep, flat: Flat, sites: frozenset[str], ways: Ways) -> None:
+        """Keep what a loop or a branch keeps."""
+        varying = sweep.level.varying[flat.outputs[0]]
         held = [self.level(sub, sites, ways) for sub in flat.subs]
         if flat.eqn.primitive.name == "cond":
             sweep.keep(flat.inputs[:1])
@@ -215,8 +243,7 @@ class InContext:
         def to(stop: int) -> int:
             nonlocal at
             before = sweep.each + sweep.once
-            for flat in level.flats[at:stop]:
-                self._flat(sweep, flat, frozenset(), RECORD)
+            self._read(sweep, at, stop, frozenset(), RECORD)
             at = max(at, stop)
             return sweep.each + sweep.once - before
 
@@ -266,7 +293,33 @@ class InContext:
 
     def counts(self, level: Level, node: Node) -> bool:
         """Return whether derivatives pass through a site."""
-        return any(flat.counts for flat in level.flats[node.start : node.stop])
+        key = (id(level), node.start, node.stop)
+        if key not in self._counts:
+            flats = level.flats[node.start : node.stop]
+            self._counts[key] = any(flat.counts for flat in flats)
+        return self._counts[key]
+
+    def reads(self, level: Level, node: Node) -> tuple[int, int]:
+        """Return which of a level's equations that keep something lie in a site, half open."""
+        places, _ = self._events(level)
+        return bisect_left(places, node.start), bisect_left(places, node.stop)
+
+
+def _event(level: Level, flat: Flat) -> _Event | None:
+    if flat.subs:
+        return _Event((), 0, 0, flat)
+    values = [flat.inputs[k] for k in flat.reads.inputs]
+    values += [flat.outputs[k] for k in flat.reads.outputs]
+    each = once = 0
+    for nbytes, sources in flat.reads.made:
+        at = (flat.inputs[k] for k in sources)
+        if any(v is not None and level.varying[v] for v in at):
+            each += nbytes
+        else:
+            once += nbytes
+    if not (values or each or once):
+        return None
+    return _Event(tuple(v for v in values if v is not None), each, once, None)
 
 
 def _all(level: Level) -> Iterator[Node]:

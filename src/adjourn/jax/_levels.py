@@ -64,6 +64,8 @@ class Node:
         The sites within, of the same level.
     inner : list of Node
         The outermost sites of the levels within: of a loop's body, of a branch's sides.
+    enters : bool
+        Whether it is a loop or a branch with levels within.
     """
 
     path: str
@@ -72,6 +74,7 @@ class Node:
     stop: int
     children: list[Node] = field(default_factory=list["Node"])
     inner: list[Node] = field(default_factory=list["Node"])
+    enters: bool = False
 
     @property
     def label(self) -> str:
@@ -133,6 +136,7 @@ class Level:
     carries: int = 0
     numbers: dict[int, Any] = field(default_factory=dict[int, Any])
     _known: dict[Any, Reads] = field(default_factory=dict[Any, Reads])
+    _work: list[float] = field(default_factory=list[float])
 
     @classmethod
     def of(
@@ -182,6 +186,16 @@ class Level:
         """The number of loops around this level, itself not counted; -1 for no loop."""
         return self.path.count("scan#") + self.path.count("while#") - 1
 
+    def work(self, start: int, stop: int) -> float:
+        """Return the bytes that equations move, a stand-in for time: loops with all steps."""
+        if not self._work:
+            self._work = [0.0]
+            for flat in self.flats:
+                moved = sum(self.sizes[v] for v in (*flat.inputs, *flat.outputs) if v is not None)
+                inner = [sub.work(0, len(sub.flats)) * sub.steps for sub in flat.subs]
+                self._work.append(self._work[-1] + max(inner, default=float(moved)))
+        return self._work[stop] - self._work[start]
+
     def here(self) -> Iterator[Node]:
         """Yield every site of this level itself, callers first."""
         stack = [*reversed(self.nodes)]
@@ -227,7 +241,8 @@ class Level:
                 values.update(zip(eqn.outvars, flat.outputs, strict=True))
             if at:
                 kind = "jit" if name in _INLINED else at.rpartition("/")[2].partition("#")[0]
-                node = Node(at, kind, start, len(self.flats), children, within)
+                enters = kind in ("scan", "cond") and bool(self.flats[start].subs)
+                node = Node(at, kind, start, len(self.flats), children, within, enters)
                 simple.append((index, index + 1, node))
             bounds.append(len(self.flats))
         here = f"{path}/" if path else ""

@@ -16,9 +16,10 @@ from ._levels import Level, Node
 from ._memory import as_host
 from ._trees import join, split
 
-__all__ = ["Figures", "estimate_nodes", "measure_nodes", "work_of"]
+__all__ = ["Figures", "estimate_nodes", "measure_nodes", "worthy"]
 
 _CALLBACKS = ("pure_callback", "io_callback")
+_WORTH = 0.01  # of the work of what it lies in
 _SAMPLES = 5
 _BYTE_SECONDS = 2e-10  # of an equation, for each byte it moves, where nothing may be run
 _SAMPLE_SECONDS = 0.2
@@ -67,7 +68,7 @@ def estimate_nodes(level: Level, known: dict[str, Figures] | None = None) -> dic
     found: dict[str, Figures] = {} if known is None else known
 
     def guess(start: int, stop: int) -> Figures:
-        primal = work_of(level, start, stop) * _BYTE_SECONDS
+        primal = level.work(start, stop) * _BYTE_SECONDS
         pure = not any(flat.eqn.effects for flat in level.flats[start:stop])
         return Figures(primal, 3 * primal, measured=False, pure=pure)
 
@@ -80,16 +81,11 @@ def estimate_nodes(level: Level, known: dict[str, Figures] | None = None) -> dic
     return found
 
 
-def work_of(level: Level, start: int, stop: int) -> float:
-    """Return the bytes that equations move, a stand-in for time: loops with all their steps."""
-    total = 0.0
-    for flat in level.flats[start:stop]:
-        if flat.subs:
-            inner = max(work_of(sub, 0, len(sub.flats)) * sub.steps for sub in flat.subs)
-            total += inner
-            continue
-        total += sum(level.sizes[v] for v in (*flat.inputs, *flat.outputs) if v is not None)
-    return total
+def worthy(level: Level, node: Node) -> bool:
+    """Return whether a site is worth timing, or must be looked at since it calls back."""
+    share = level.work(node.start, node.stop) / (level.work(0, len(level.flats)) or 1.0)
+    flats = level.flats[node.start : node.stop]
+    return share >= _WORTH or any(_has_callback(flat.eqn) for flat in flats)
 
 
 class _Work:
@@ -114,7 +110,7 @@ class _Work:
 
     def nodes(self, seen: Captured, nodes: list[Node], around: Node, whole: Figures | None) -> None:
         level = seen.level
-        for node in sorted(nodes, key=lambda n: -work_of(level, n.start, n.stop)):
+        for node in sorted(nodes, key=lambda n: -level.work(n.start, n.stop)):
             if level is self.model.root and self.loops(level, node):
                 self.composed(seen, node)
                 continue
@@ -122,7 +118,7 @@ class _Work:
             figures = self.share(level, around, whole, node, pure=pure)
             suspect = any(_has_callback(f.eqn) for f in level.flats[node.start : node.stop])
             worth = whole is None or figures.primal > 2 * self.floor
-            if pure and (suspect or (worth and self.reaches(seen, node))):
+            if pure and (suspect or worth) and self.reaches(seen, node, suspect=suspect):
                 figures = self.timed(seen, node)
             self.found[node.path] = figures
             self.nodes(seen, node.children, node, figures)
@@ -134,7 +130,7 @@ class _Work:
         self.nodes(seen, node.children, node, None)
         self.enter(seen, node, None)
         parts = [self.found[child.path] for child in node.children]
-        if node.inner:
+        if node.enters:
             (sub,) = level.flats[node.start].subs
             once = self.found.get(f"{sub.path}/", Figures(0.0, 0.0, measured=False))
             parts.append(replace(once, primal=once.primal * sub.steps, both=once.both * sub.steps))
@@ -148,7 +144,7 @@ class _Work:
 
     def enter(self, seen: Captured, node: Node, whole: Figures | None) -> None:
         """Measure the levels within a loop or a branch."""
-        if not node.inner:
+        if not node.enters:
             return
         entered = seen.within.get(node.start)
         if entered is not None:
@@ -161,10 +157,12 @@ class _Work:
                 for one in top.walk():
                     self.found.setdefault(one.path, Figures(0.0, 0.0, measured=False, pure=pure))
 
-    def reaches(self, seen: Captured, node: Node) -> bool:
+    def reaches(self, seen: Captured, node: Node, *, suspect: bool = False) -> bool:
         """Return whether compiling a part, and its reverse, is likely to be done in time."""
+        if not seen.values.keys() >= {*self.model.inputs(seen.level, node)}:
+            return False
         count = sum(1 + 3 * flat.counts for flat in seen.level.flats[node.start : node.stop])
-        return perf_counter() + count * seen.compiling < self.until
+        return suspect or perf_counter() + count * seen.compiling < self.until
 
     def loops(self, level: Level, node: Node) -> bool:
         """Return whether a part of a level holds a loop with derivatives."""
@@ -177,10 +175,10 @@ class _Work:
         self, level: Level, around: Node, whole: Figures | None, node: Node, *, pure: bool
     ) -> Figures:
         """Return the share of a part in the time of what it lies in."""
-        total = work_of(level, around.start, around.stop)
+        total = level.work(around.start, around.stop)
         if whole is None or not total:
             return Figures(0.0, 0.0, measured=False, pure=pure)
-        part = work_of(level, node.start, node.stop) / total
+        part = level.work(node.start, node.stop) / total
         return Figures(whole.primal * part, whole.both * part, measured=False, pure=pure)
 
     def timed(self, seen: Captured, node: Node) -> Figures:

@@ -15,7 +15,7 @@ from ..optimum import revolve_advances
 from ._incontext import InContext, Ways
 from ._levels import Level, Node
 from ._measured import Figures
-from ._profile import Profiled
+from ._profile import Profiled, pruned
 
 __all__ = ["Cost", "Placer", "Sites"]
 
@@ -132,10 +132,13 @@ class Placer:
         """Yield the sites that may run again and hold enough to matter, callers first."""
 
         def visit(level: Level) -> Iterator[str]:
-            whole = sum(f.reads.own for f in level.flats if f.counts) + sum(level.sizes)
+            whole = self.model.level(level, frozenset(), Ways())
+            least = _WORTH * (whole.each + whole.once)
+            found: dict[tuple[int, int], str] = {}
             for node in level.here():
-                if self._may(level, node) and self.model.inner(level, node) > _WORTH * whole:
-                    yield node.path
+                if self._may(level, node) and self.model.inner(level, node) > least:
+                    found[self.model.reads(level, node)] = node.path  # of equal ones the inner
+            yield from found.values()
             for flat in level.flats:
                 for sub in flat.subs:
                     yield from visit(sub)
@@ -231,7 +234,8 @@ class Placer:
         found: dict[Sites, None] = {self.fixed: None, self.fixed | {*self.sites}: None}
         if not self.sites:
             return [self.fixed]
-        for body, paths in self.profiled.steps:
+        for items, contexts_of in self.profiled.steps:
+            body, paths = pruned(items, contexts_of, {*self.sites})
             tree = CallTree(body)
             most = place(tree, 2**61).peak_bytes
             for share in _SHARES:
@@ -246,7 +250,7 @@ class Placer:
         keys = keys_of(tree)
         order = [keys[path] for path, _ in contexts(tree)]
         joint = (path for path, key in zip(paths, order, strict=True) if modes[key] == "joint")
-        return frozenset(joint) & {*self.sites}
+        return frozenset(joint)
 
     def best(
         self, room: Callable[[Ways], int], seconds: float, shown: Callable[[str], object]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..calltree import Call, CallTree, Leaf, Loop, Repeat
@@ -14,11 +14,11 @@ from ._compat import jax
 from ._incontext import InContext
 from ._levels import Level, Node
 from ._marks import as_packages
-from ._measured import Figures, estimate_nodes, measure_nodes, work_of
+from ._measured import Figures, estimate_nodes, measure_nodes, worthy
 from ._program import Program, trace
 from ._trees import has_tangent
 
-__all__ = ["Profiled", "as_drops", "opened_up", "profile", "profiled"]
+__all__ = ["Profiled", "as_drops", "opened_up", "profile", "profiled", "pruned"]
 
 SECONDS = 20.0
 _NONE = Figures(0.0, 0.0, measured=False)
@@ -150,7 +150,7 @@ def profiled(
     model = InContext(root)
     if seconds:
         leaves = [jax.numpy.asarray(leaf) for leaf in jax.tree.leaves(tuple(args))]
-        seen = capture(root, leaves, model.inputs, tell)
+        seen = capture(root, leaves, model.inputs, worthy, tell)
         figures = measure_nodes(model, seen, seconds, tell)
     else:
         figures = estimate_nodes(root)
@@ -187,12 +187,12 @@ class _Tree:
         own = max(whole.primal - sum(f.primal for f in below), 0.0)
         both = max(whole.both - sum(f.both for f in below), own)
         inside = [(node.start, node.stop) for node in nodes]
-        work = work_of(level, start, stop) - sum(work_of(level, a, b) for a, b in inside)
+        work = level.work(start, stop) - sum(level.work(a, b) for a, b in inside)
         items: list[Item] = []
         at = start
         for node in (*nodes, Node("", "", stop, stop)):
             if node.start > at:
-                share = work_of(level, at, node.start) / work if work > 0 else 0.0
+                share = level.work(at, node.start) / work if work > 0 else 0.0
                 left = self.left(level, node.start)
                 items.append(Leaf(own * share, both * share, left, left))
             if node.path:
@@ -209,7 +209,7 @@ class _Tree:
         """Return the items of a site: a call, or an outermost loop with what it is given."""
         figures = self.figures.get(node.path, _NONE)
         flat = level.flats[node.start]
-        if node.inner and node.kind == "scan" and depth == 0:
+        if node.enters and node.kind == "scan" and depth == 0:
             (sub,) = flat.subs
             once = self.figures.get(f"{sub.path}/")
             live = self.model.live(sub)
@@ -221,7 +221,7 @@ class _Tree:
         self.paths.append(node.path)
         known = level.shared
         snapshot = sum(level.sizes[v] for v in self.model.inputs(level, node) if v not in known)
-        if node.inner:
+        if node.enters:
             taken = [sub for sub in flat.subs if self.figures.get(f"{sub.path}/")]
             sub = (taken or [*flat.subs])[0]
             once = self.figures.get(f"{sub.path}/")
@@ -233,3 +233,57 @@ class _Tree:
         if not self.model.counts(level, node):
             snapshot = 0
         return [Call(node.label, snapshot, 0.0, tuple(body), pure=figures.pure)]
+
+
+def pruned(
+    items: Sequence[Item], paths: Sequence[str], keep: set[str]
+) -> tuple[list[Item], list[str]]:
+    """Return items with some of their calls alone, and the paths of these.
+
+    What the others do is part of what they lie in; leaves that meet become one.
+    """
+    order = iter(paths)
+    kept: list[str] = []
+
+    def walk(body: Sequence[Item]) -> list[Item]:
+        out: list[Item] = []
+        for item in body:
+            if isinstance(item, Call):
+                path = next(order)
+                if path in keep:
+                    kept.append(path)
+                    out.append(replace(item, body=tuple(walk(item.body))))
+                else:
+                    out += walk(item.body)
+            elif isinstance(item, Leaf):
+                out.append(item)
+            else:
+                inner = walk(item.body)
+                alone = inner[0] if len(inner) == 1 else None
+                if isinstance(item, Repeat) and isinstance(alone, Leaf):
+                    out.append(_repeated(alone, item.times))
+                elif isinstance(item, Repeat):
+                    out.append(Repeat(item.times, tuple(inner)))
+                else:
+                    out.append(item)
+        return _merged(out)
+
+    return walk(items), kept
+
+
+def _merged(items: Sequence[Item]) -> list[Item]:
+    out: list[Item] = []
+    for item in items:
+        last = out[-1] if out else None
+        if isinstance(last, Leaf) and isinstance(item, Leaf):
+            peak = max(last.peak, last.left + item.peak)
+            advance, seconds = last.advance + item.advance, last.seconds + item.seconds
+            out[-1] = Leaf(advance, seconds, last.left + item.left, peak)
+        else:
+            out.append(item)
+    return out
+
+
+def _repeated(leaf: Leaf, times: int) -> Leaf:
+    peak = leaf.left * (times - 1) + leaf.peak
+    return Leaf(leaf.advance * times, leaf.seconds * times, leaf.left * times, peak)
