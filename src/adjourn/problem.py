@@ -78,6 +78,10 @@ class Problem(Protocol):
         The arrays that make [start, stop) reversible, just after it was recorded. Recordings
         may then be moved out and, written back through the same call, be reversed later: for a
         step not held, the call claims room.
+    ``tape_holds_state = True``
+        The arrays of ``tape(i, i + 1)`` end with those of ``state(i + 1)``, bit for bit: the stages
+        of a stiffly accurate Runge-Kutta step. The model is then restarted from recordings too,
+        where that is faster; such runs are not resumed from a directory.
     ``menu`` and ``choose(option)``
         The number of ways to record a step (more bytes and less time, or the other way), and
         the call that makes one of them, from 0, the way of the ``record``, ``tape`` and

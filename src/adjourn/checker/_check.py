@@ -52,7 +52,9 @@ def check(
     its tier's limit; a load needs the snapshot; a snapshot of no further use is dropped before
     anything else happens; the turn comes once, with the live state at the last step's end,
     before the first reverse; steps are reversed from the top, each once, each recorded (or, for
-    ``reversal="state"``, live; for ``"nothing"``, always); nothing is held at the end.
+    ``reversal="state"``, live; for ``"nothing"``, always); a state in the tier that lies in
+    recordings (``schedule.held``) is there while the recording that reaches it is; nothing is held
+    at the end.
 
     Parameters
     ----------
@@ -94,7 +96,8 @@ def check(
         raise WrongType(f"schedule={schedule!r} is no schedule. Pass one, or a list of actions.")
     if costs is not None and not hasattr(costs, "write_seconds"):
         raise WrongType(f"costs={costs!r} is not a Costs. Pass adjourn.Costs(...).")
-    machine = Machine(total, way, _limits(schedule, limits), costs)
+    inside = getattr(schedule, "held", None)
+    machine = Machine(total, way, _limits(schedule, limits), costs, inside)
     return _play(machine, schedule, timeline=timeline)
 
 

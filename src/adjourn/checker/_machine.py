@@ -92,8 +92,14 @@ class Machine:
     """Live state, snapshots and recordings; one method an action."""
 
     def __init__(
-        self, steps: int, reversal: str, limits: Sequence[int] | None, costs: CheckedCosts | None
+        self,
+        steps: int,
+        reversal: str,
+        limits: Sequence[int] | None,
+        costs: CheckedCosts | None,
+        inside: int | None = None,
     ) -> None:
+        self.inside = inside  # the tier of states that lie in recordings
         self.steps = steps
         self.reversal = reversal
         self.limits = limits
@@ -146,8 +152,11 @@ class Machine:
                 self.live = step
                 if self.reversal != "tape":
                     self._clear()
+                if tier == self.inside and not any(stop == step for _, stop, _ in self.tapes):
+                    self._refuse(action, "the recording that holds that state is gone")
                 if self.costs:
-                    self.seconds += self.costs.read_seconds(tier)
+                    kept = 0 if tier == self.inside else tier
+                    self.seconds += self.costs.read_seconds(kept)
             case Drop(step, tier):
                 self._tier(action, tier)
                 if step not in self.snapshots[tier]:
@@ -239,6 +248,8 @@ class Machine:
             self._refuse(action, "that snapshot is held already")
         if step >= self.next:
             self._refuse(action, f"steps from {self.next} on are reversed already")
+        if tier == self.inside and (not self.tapes or self.tapes[-1][1] != step):
+            self._refuse(action, "no recording ends there that could hold the state")
         kept.add(step)
         self.held += 1
         if self.limits is not None and len(kept) > self.limits[tier]:
@@ -246,7 +257,7 @@ class Machine:
         self.writes[tier] += 1
         self.peaks[tier] = max(self.peaks[tier], len(kept))
         self.peak_slots = max(self.peak_slots, self.held)
-        if self.costs:
+        if self.costs and tier != self.inside:
             self.seconds += self.costs.write_seconds(tier)
             self._measure(0)
 

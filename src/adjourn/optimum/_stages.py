@@ -26,6 +26,9 @@ class StageCosts:
         Cost of a plain advance, and of recording (and reversing) a step; not less.
     write, read : float
         Cost of saving and loading a snapshot.
+    peak : int, optional
+        Units held while a step is recorded or reversed, at least ``record``. None: a step that is
+        reversed right after it was recorded takes none, as in the reference.
     """
 
     record: int
@@ -35,6 +38,7 @@ class StageCosts:
     recording: float = 1.0
     write: float = 0.0
     read: float = 0.0
+    peak: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +79,7 @@ class StageTable:
         """Return the cost of recording the first step, ``units`` being free before."""
         costs = self.costs
         left = units - costs.record
-        if left < 0:
+        if left < 0 or units < (costs.peak or 0):
             return np.inf
         rest = self.held if costs.held else self.live
         # with a snapshot given up, more may be left than the table counts: more than is of use
@@ -96,7 +100,8 @@ def stage_table(steps: int, units: int, costs: StageCosts) -> StageTable:
 
     The first line of C1 gives the snapshot up for the recording. The published recurrence [1]_
     does not, and is above the optimum where R > 1. Where a recording does not hold the state it
-    reaches, C0 stands for S after a recording. O(n^2 m) operations in NumPy, 24 n m bytes.
+    reaches, C0 stands for S after a recording. With a peak K, each recording needs K units free,
+    that of the last step too. O(n^2 m) operations in NumPy, 24 n m bytes.
 
     References
     ----------
@@ -111,24 +116,26 @@ def stage_table(steps: int, units: int, costs: StageCosts) -> StageTable:
     """
     live = np.full((steps + 1, units + 1), np.inf)
     stored, held = live.copy(), live.copy()
-    for table in (live, stored, held):
-        table[0] = 0.0
-        table[1] = costs.recording
-    after = held if costs.held else live
     record, snapshot = costs.record, costs.snapshot
+    peak = record if costs.peak is None else costs.peak
+    alone = costs.peak or 0  # units for the last step of a range
+    for table, more in ((live, 0), (stored, snapshot), (held, 0)):
+        table[0] = 0.0
+        table[1, max(alone - more, 0) :] = costs.recording
+    after = held if costs.held else live
     spans = np.arange(steps + 1)[:, None] * costs.advance + costs.read
     for n in range(2, steps + 1):
         right = live[n - 1 : 0 : -1] + spans[1:n]
         kept, inside = stored[n], held[n]
         np.minimum.reduce(right + stored[1:n], axis=0, out=kept)
         np.minimum.reduce(right + held[1:n], axis=0, out=inside)
-        least = max(0, record - snapshot)  # units free besides the snapshot that is given up
+        least = max(0, peak - snapshot)  # units free besides the snapshot that is given up
         room = np.minimum(np.arange(least, units + 1) + (snapshot - record), units)
         kept[least:] = np.minimum(kept[least:], costs.recording + after[n - 1, room])
-        if record <= units:
-            taken = costs.recording + after[n - 1, : units + 1 - record]
-            inside[record:] = np.minimum(inside[record:], taken)
-            live[n, record:] = taken
+        if peak <= units:
+            taken = costs.recording + after[n - 1, peak - record : units + 1 - record]
+            inside[peak:] = np.minimum(inside[peak:], taken)
+            live[n, peak:] = taken
         if snapshot <= units:
             saved = costs.write + kept[: units + 1 - snapshot]
             live[n, snapshot:] = np.minimum(live[n, snapshot:], saved)

@@ -12,6 +12,7 @@ from ._costs import Costs
 __all__ = [
     "Fit",
     "block_lengths",
+    "copy_seconds",
     "fixed_window",
     "least_fixed_window",
     "linear",
@@ -39,12 +40,20 @@ def predict_seconds(schedule: Schedule, costs: Costs) -> float:
         record -= costs.reverse if costs.recordings else 0.0
         reverse = costs.reverse
     total = counts.advances * costs.advance + counts.records * record + counts.reverses * reverse
+    return total + sum(copy_seconds(schedule, costs))
+
+
+def copy_seconds(schedule: Schedule, costs: Costs) -> tuple[float, float]:
+    """Return the seconds of all saves and of all loads; states in recordings are only loaded."""
+    counts = schedule.counts
+    save = load = 0.0
     for tier, (writes, reads) in enumerate(zip(counts.writes, counts.reads, strict=True)):
-        if writes:
-            total += writes * costs.write_seconds(tier)
+        inside = tier == schedule.held
+        if writes and not inside:
+            save += writes * costs.write_seconds(tier)
         if reads:
-            total += reads * costs.read_seconds(tier)
-    return total
+            load += reads * costs.read_seconds(0 if inside else tier)
+    return save, load
 
 
 def linear(steps: int, costs: Costs) -> Fit:

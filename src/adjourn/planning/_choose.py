@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import inf
 
 from .._sizes import as_bytes, as_count, format_bytes, format_seconds
@@ -15,6 +16,7 @@ from ._candidates import Fit, fixed_window, least_fixed_window, linear, predict_
 from ._costs import Costs
 from ._levels import over_levels
 from ._plan import Candidate, Plan
+from ._stages import from_recordings
 
 __all__ = ["candidate_fits", "least_budget", "plan", "plan_schedule"]
 
@@ -125,7 +127,9 @@ def candidate_fits(steps: int, costs: Costs, budget: int, disk: int | None) -> I
     if recordings_lie_anywhere(costs):
         best = optimal_fit(steps, costs, budget)
         if best is not None:
-            fits.append(best)
+            holding = any(recording.holds_state for recording in costs.recordings)
+            fits.append(replace(best, gap=None) if holding else best)
+        fits.extend(from_recordings(steps, costs, budget))
     known = min((fit.seconds for fit in fits), default=inf)
     fits.extend(over_levels(steps, costs, budget, disk, known))
     known = min((fit.seconds for fit in fits), default=inf)
@@ -146,6 +150,12 @@ def least_budget(steps: int, costs: Costs) -> int:
     return min(needs)
 
 
+def on_disk(schedule: Schedule) -> int:
+    """Return the snapshots held on disk at most."""
+    held = enumerate(schedule.counts.snapshots)
+    return sum(most for tier, most in held if tier and tier != schedule.held)
+
+
 def _preference(fit: Fit) -> tuple[float, int]:
     return fit.seconds, fit.peak_bytes
 
@@ -158,7 +168,7 @@ def _prove(fit: Fit, costs: Costs, budget: int) -> bool:
         return False
     seen = check(fit.schedule, costs=costs)
     peak = seen.peak_bytes or 0
-    if len(seen.peaks) > 1 and any(seen.peaks[1:]):
+    if on_disk(fit.schedule):
         peak += costs.disk_staging
     if fit.schedule.reversal == "tape":
         peak += costs.standing
@@ -191,11 +201,11 @@ def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[st
     if chosen.words:
         words.append(chosen.words)
     counts = chosen.schedule.counts
-    if any(counts.snapshots[1:]):
-        in_memory, on_disk = counts.snapshots[0], sum(counts.snapshots[1:])
-        times = sum(counts.writes[1:])
+    outside = on_disk(chosen.schedule)
+    if outside:
+        in_memory, times = counts.snapshots[0], sum(counts.writes[1:])
         words.append(
-            f"{in_memory} snapshots in main memory and {on_disk} on disk, written {times} times"
+            f"{in_memory} snapshots in main memory and {outside} on disk, written {times} times"
         )
     steps = chosen.schedule.steps
     if costs.reads == "nothing":

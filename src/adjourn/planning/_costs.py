@@ -28,11 +28,15 @@ class Recording:
         Bytes left after recording, until the step is reversed.
     peak : int, optional
         Most bytes held while recording and again while reversing; ``left`` by default.
+    holds_state : bool
+        The recording ends with the state that the step reaches (the last stage of a stiffly
+        accurate method), from which the model can be restarted.
     """
 
     seconds: float
     left: int
     peak: int = -1
+    holds_state: bool = False
 
     def __post_init__(self) -> None:
         left = as_bytes(self.left, "left")
@@ -42,6 +46,7 @@ class Recording:
         object.__setattr__(self, "seconds", _seconds(self.seconds, "seconds"))
         object.__setattr__(self, "left", left)
         object.__setattr__(self, "peak", peak)
+        object.__setattr__(self, "holds_state", bool(self.holds_state))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,9 @@ class Costs:
         window = self.window
         return {
             "advance": self.advance,
-            "recordings": [[r.seconds, r.left, r.peak] for r in self.recordings],
+            "recordings": [
+                [r.seconds, r.left, r.peak] + [True] * r.holds_state for r in self.recordings
+            ],
             "snapshot": self.snapshot,
             "write": self.write,
             "read": self.read,

@@ -114,7 +114,8 @@ class _Stopwatch:
             record, back, left, copy = self._record_and_reverse()
             transient = self.frame.transient_bytes if self.frame is not None else 0
             peak = left if hasattr(problem, "tape") else left + transient
-            recordings.append(Recording(max(record + back, advance), left, peak))
+            holds = hasattr(problem, "tape") and getattr(problem, "tape_holds_state", False)
+            recordings.append(Recording(max(record + back, advance), left, peak, holds))
             if not option:
                 reverse, tape_copy = back, copy
         self._choose(0)

@@ -35,8 +35,8 @@ def require_problem(problem: object, *, known_steps: bool = True) -> None:
             "adjourn.Problem; a Devito or JAX user passes what adjourn.devito or adjourn.jax makes."
         )
     reads = problem.reads  # type: ignore[attr-defined]
-    steps = problem.steps if known_steps else 1  # type: ignore[attr-defined]
-    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+    steps: Any = problem.steps if known_steps else 1  # type: ignore[attr-defined]
+    if isinstance(steps, bool) or not hasattr(cast("object", steps), "__index__"):
         raise WrongType(f"{kind}.steps is {steps!r}. Make it the number of steps, an int.")
     if steps < 1:
         raise BadValue(f"{kind}.steps is {steps}. A gradient needs 1 step or more.")

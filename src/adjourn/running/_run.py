@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import BadValue, BudgetTooSmall, WrongType
 from ..planning import Costs, Plan, plan, plan_schedule
+from ..planning._candidates import copy_seconds
 from ..problem import Problem
 from ..schedules import Action, Schedule
 from ._directory import require_path
@@ -141,6 +142,10 @@ def make_plan(
         if budget is None:
             raise BadValue('neither a plan nor a budget is given. Pass budget="2 GiB", or a plan.')
         costs = measure(problem, progress=progress) if costs is None else costs
+        if place is not None or (storage is not None and (storage.tolerant or storage.encoder)):
+            costs = _without_held_states(
+                costs
+            )  # a run that is mended or resumed has no use for them
         choices: tuple[Costs, ...] = (costs,)
         if disk is not None or (storage is not None and storage.encoder is not None):
             with spinner("measuring the storage", enabled=progress):
@@ -161,6 +166,14 @@ def make_plan(
             "plan for this problem."
         )
     return made
+
+
+def _without_held_states(costs: Costs) -> Costs:
+    """Return the costs of recordings from which the model is not restarted.
+
+    A run that is mended or resumed plans anew from snapshots alone.
+    """
+    return replace(costs, recordings=[replace(one, holds_state=False) for one in costs.recordings])
 
 
 def _fastest(
@@ -281,10 +294,7 @@ def _predicted(made: Plan, schedule: Schedule) -> dict[str, float]:
     costs, counts = made.costs, schedule.counts
     record = costs.recordings[0].seconds if costs.recordings else 0.0
     moved = costs.tape_copy / 2 if schedule.reversal == "tape" else 0.0
-    save = load = 0.0
-    for tier, (writes, reads) in enumerate(zip(counts.writes, counts.reads, strict=True)):
-        save += writes * costs.write_seconds(tier) if writes else 0.0
-        load += reads * costs.read_seconds(tier) if reads else 0.0
+    save, load = copy_seconds(schedule, costs)
     return {
         "advance": counts.advances * costs.advance,
         "record": counts.records * (max(record - costs.reverse, 0.0) + moved),

@@ -22,6 +22,7 @@ from ..tiers import (
     specs_of,
     state_bytes,
 )
+from ..tiers._held import Held
 from ._protocol import window_of
 from ._storage import Storage
 
@@ -125,6 +126,9 @@ def open_stage(
     try:
         tiers[0].open(specs, slots[0])
         for number in range(len(tiers), len(slots)):
+            if number == schedule.held and tapes is not None:
+                tiers.append(Held(tapes))
+                continue
             behind = pool(number) if pool else storage.pool(None, None)
             tier = storage.wrapped(behind, planned_ratio(made))
             tier.open(specs, max(slots[number], 1))

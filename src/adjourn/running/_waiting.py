@@ -9,6 +9,7 @@ from typing import Any
 from ..planning import Costs
 from ..schedules import Advance, Load, Record, Reverse, Save, Schedule
 from ..tiers import Background, DiskPool, Encoded, Tier
+from ..tiers._held import Held
 from ._record import TierUse
 from ._storage import encoded_tier
 
@@ -70,6 +71,8 @@ def tier_uses(
 ) -> Iterator[TierUse]:
     """Yield what each tier of note did; ``waits`` are the seconds in its calls."""
     for number, tier in enumerate(tiers):
+        if isinstance(tier, Held):
+            continue
         if number or encoded_tier(tier) is not None:
             yield _use(tier, waits[number], number, schedule, costs)
 

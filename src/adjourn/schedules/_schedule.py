@@ -119,6 +119,11 @@ class Schedule(ABC):
         """Generate the actions from the start."""
 
     @property
+    def held(self) -> int | None:
+        """The tier whose snapshots lie in recordings and take no storage of their own, if any."""
+        return None
+
+    @property
     def slots(self) -> int:
         """The number of snapshots that may be held at once, over all tiers."""
         return sum(self.limits)

@@ -34,6 +34,8 @@ class Stages(Planned):
     recording: float | None = None
     write: float = 0.0
     read: float = 0.0
+    recording_peak: int | None = None
+    option: int = 0
 
     def __post_init__(self) -> None:
         """Check the parameters and plan."""
@@ -49,7 +51,11 @@ class Stages(Planned):
                 "would be a cheaper advance. Pass the whole cost of a recorded step."
             )
         write, read = as_cost(self.write, "write"), as_cost(self.read, "read")
-        useful = min(units, steps * record + snapshot)
+        option = as_count(self.option, "option", least=0)
+        peak = self.recording_peak
+        if peak is not None:
+            peak = as_count(peak, "recording_peak", least=record)
+        useful = min(units, steps * record + snapshot + (peak or 0))
         refuse_unplannable(
             f"stages of {steps} steps in {useful} units",
             cells=5 * (steps + 1) * (useful + 1),
@@ -57,15 +63,15 @@ class Stages(Planned):
             instead="Take larger units, or group steps.",
         )
         costs = StageCosts(
-            record, snapshot, bool(self.stiffly_accurate), advance, recording, write, read
+            record, snapshot, bool(self.stiffly_accurate), advance, recording, write, read, peak
         )
         table = stage_table(steps, useful, costs)
         if isinf(table.live[steps, useful]):
             raise BadValue(
                 f"units={units} hold neither a snapshot of {snapshot} nor a recording of {record}. "
-                f"Pass units={min(record, snapshot)} or more."
+                f"Pass units={(peak or 0) + min(record, snapshot)} or more."
             )
-        ranges = _Ranges(table)
+        ranges = _Ranges(table, option)
         rules = grow(ranges.live(steps, useful, 0), ranges.expand)
         self._settle(
             rules,
@@ -79,7 +85,14 @@ class Stages(Planned):
             recording=recording,
             write=write,
             read=read,
+            recording_peak=peak,
+            option=option,
         )
+
+    @property
+    def held(self) -> int:
+        """The tier of states that lie in recordings."""
+        return _HELD
 
     @property
     def reversal(self) -> Reversal:
@@ -103,6 +116,8 @@ def stages(
     recording: float | None = None,
     write: float = 0.0,
     read: float = 0.0,
+    recording_peak: int | None = None,
+    option: int = 0,
 ) -> Stages:
     """Return the optimal schedule for multi-stage time stepping (Runge-Kutta methods).
 
@@ -133,6 +148,11 @@ def stages(
         Cost of advancing and of recording a step; the latter not less, by default equal.
     write, read : float
         Cost of saving and loading a state.
+    recording_peak : int, optional
+        Units held while a step is recorded or reversed, the last one of a range too; by default
+        a step that is reversed right after it was recorded takes none [1]_.
+    option : int
+        The index of the recording in the problem's menu.
 
     Raises
     ------
@@ -149,7 +169,19 @@ def stages(
     >>> stages(50, 10, record=2).recomputed_steps  # 67 by the published recurrence
     63
     """
-    return Stages(steps, units, record, snapshot, stiffly_accurate, advance, recording, write, read)
+    return Stages(
+        steps,
+        units,
+        record,
+        snapshot,
+        stiffly_accurate,
+        advance,
+        recording,
+        write,
+        read,
+        recording_peak,
+        option,
+    )
 
 
 class _Ranges:
@@ -159,15 +191,16 @@ class _Ranges:
     recording before it and not marked; or nowhere.
     """
 
-    def __init__(self, table: StageTable) -> None:
+    def __init__(self, table: StageTable, option: int) -> None:
         self._table = table
+        self._option = option
         self._costs = table.costs
         self._most = table.live.shape[1] - 1
 
     def live(self, steps: int, units: int, at: int) -> list[Action | Part]:
         """Return how to reverse steps from a live start at ``at`` that is not stored."""
         if steps == 1:
-            return [Record(at, at + 1), Reverse(at, at + 1)]
+            return [Record(at, at + 1, self._option), Reverse(at, at + 1)]
         return [Part((_NOWHERE, steps, units), at)]
 
     def expand(self, key: tuple[int, int, int]) -> Body:
@@ -180,7 +213,7 @@ class _Ranges:
         if where == _UNMARKED:
             return self._recorded(steps, units)
         if steps == 1:
-            return [Drop(0, where), Record(0, 1), Reverse(0, 1)]
+            return [Drop(0, where), Record(0, 1, self._option), Reverse(0, 1)]
         held = where == _HELD
         span = self._table.split(steps, units, held=held)
         if span:
@@ -192,7 +225,7 @@ class _Ranges:
     def _recorded(self, steps: int, units: int) -> list[Action | Part]:
         """Record the first step, reverse the others, and then it."""
         left = min(units - self._costs.record, self._most)
-        return [Record(0, 1), *self._after(steps - 1, left), Reverse(0, 1)]
+        return [Record(0, 1, self._option), *self._after(steps - 1, left), Reverse(0, 1)]
 
     def _after(self, steps: int, units: int) -> list[Action | Part]:
         """Return how to reverse steps after a recording, which may hold their start."""

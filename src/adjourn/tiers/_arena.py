@@ -103,6 +103,10 @@ class Arena:
         copy_arrays(arrays, entry.views)
         self._stack.remove(entry) if self._stack[-1] is not entry else self._stack.pop()
 
+    def last_tape(self) -> Sequence[Array]:
+        """Return the arrays of the last recording, where they lie."""
+        return self._tapes[-1].views
+
     def held(self) -> Sequence[int]:
         """Return the steps of the snapshots held."""
         return list(self._snapshots)
