@@ -151,7 +151,7 @@ def unknown(*, quick: bool) -> None:
             max(_ratio(online(slots).schedule(n)) for n in numbers),
             max(
                 _ratio(online(slots, rule="wang-moin-iaccarino").schedule(n, announced=True))
-                for n in range(slots, 1500, 37 if quick else 5)
+                for n in (range(slots, 1500, 37) if quick else numbers)
             ),
             max(equinox(n, slots) / (n + revolve_advances(n, slots)) for n in (100, 400, 1499)),
         ]

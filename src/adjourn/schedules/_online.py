@@ -167,8 +167,8 @@ def online(
     In RAM alone: when the slots are full, the snapshot is given up whose loss leaves the least
     total, and each gap is then reversed by optimal Revolve in the slots that are free. Forward
     steps and recordings over those of `revolve`, which knows the number, for all n < 1500: at
-    worst 1.072, 1.042, 1.016 for 5, 10, 30 slots if the end is announced (Wang, Moin and
-    Iaccarino: 1.203, 1.250, 1.300); 1.182, 1.096, 1.033 if it is not, for the last step must then
+    worst 1.041, 1.032, 1.008 for 5, 10, 30 slots if the end is announced (Wang, Moin and
+    Iaccarino: 1.186, 1.240, 1.299); 1.182, 1.095, 1.033 if it is not, for the last step must then
     be run again. Bookkeeping takes 0.1 to 0.3 us a step on average, in memory for the slots.
 
     With ``write`` and ``read``: a disk without limit below the slots in RAM, written every
