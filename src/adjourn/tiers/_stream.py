@@ -141,16 +141,24 @@ class Sink:
         """Take bytes; the caller may overwrite them at once."""
         length = len(view)
         done = 0
-        if length >= SMALL and (not self._direct or self._can_skip(view)):
+        if length >= SMALL and not self._direct:
             self._flush()
-            done = length // PAGE * PAGE if self._direct else length
-            step = CHUNK if self._direct else PART
-            for start in range(0, done, step):
-                part = view[start : min(start + step, done)]
+            for done in range(0, length, PART):
+                part = view[done : done + PART]
+                write_all(self._files, self._fd, part, self._at)
+                self._hash.update(part)
+                self._at += len(part)
+            done = length
+        elif length >= SMALL and self._can_skip(view):
+            self._flush()
+            end = length // PAGE * PAGE
+            for done in range(0, end, CHUNK):
+                part = view[done : min(done + CHUNK, end)]
                 self._write(part)
                 self._hash.update(part)
                 self._ahead.wait(1)
             self._ahead.wait()
+            done = end
         while done < length:
             count = min(len(self._half) - self._high, length - done, PART)
             part = view[done : done + count]
@@ -246,10 +254,17 @@ class Source:
         length = len(view)
         done = self._from_staging(view, 0)
         rest = length - done
-        if rest >= SMALL and (not self._direct or _address(view[done:]) % PAGE == 0):
-            end = done + (rest // PAGE * PAGE if self._direct else rest)
-            step = CHUNK if self._direct else PART
-            parts = (view[start : min(start + step, end)] for start in range(done, end, step))
+        if rest >= SMALL and not self._direct:
+            for start in range(done, length, PART):
+                part = view[start : start + PART]
+                self._fill(part, self._at, len(part))
+                self._hash.update(part)
+                self._at += len(part)
+            self._left -= rest
+            done = length
+        elif rest >= SMALL and _address(view[done:]) % PAGE == 0:
+            end = done + rest // PAGE * PAGE
+            parts = (view[start : min(start + CHUNK, end)] for start in range(done, end, CHUNK))
             for part, _ in self._read((part, len(part)) for part in parts):
                 self._hash.update(part)
             done = end
