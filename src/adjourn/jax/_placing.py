@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter, process_time
 
@@ -80,7 +80,7 @@ class Placer:
         self.impure = tuple(p for p in self.turns if not self.of(p).pure)
         self.sites = tuple(self._sites())
         self.fixed: Sites = frozenset()
-        self.working = 3 * max((self.model.carry(loop.level) for loop in self.loops), default=0)
+        self.working = 2 * max((self.model.carry(loop.level) for loop in self.loops), default=0)
 
     def of(self, path: str) -> Figures:
         """Return what was measured for a site."""
@@ -252,13 +252,22 @@ class Placer:
         joint = (path for path, key in zip(paths, order, strict=True) if modes[key] == "joint")
         return frozenset(joint)
 
+    def trimmed(self, sites: Sites, cost: Cost | None) -> Sites:
+        """Return a placement without the sites that save nothing in it."""
+        ways = cost.ways if cost is not None else Ways(1 if self.loops else "all")
+        for site in self.sites:
+            less = sites - {site}
+            if site in sites and self.nbytes(less, ways) <= self.nbytes(sites, ways):
+                sites = less
+        return sites
+
     def best(
         self, room: Callable[[Ways], int], seconds: float, shown: Callable[[str], object]
     ) -> list[tuple[Cost, Sites]]:
         """Return placements with the fastest ways that fit, the fastest first.
 
-        From each start, the site whose switch gains most is switched until none gains; then a
-        site that runs again and one that does not are exchanged. Each placement looked at takes
+        From each start, sites are switched one after the other as long as that gains; then one
+        that runs again and one that does not are exchanged. Each placement looked at takes
         milliseconds in context; the search ends after about so many seconds.
         """
         until = perf_counter() + seconds
@@ -276,26 +285,22 @@ class Placer:
                 return 1, float(self.nbytes(sites, Ways(1 if self.loops else "all"))), 0
             return 0, found.seconds, found.nbytes
 
+        def better(sites: Sites, others: Iterable[Sites]) -> Sites:
+            for other in others:
+                if perf_counter() < until and rank(sites ^ other) < rank(sites):
+                    sites = sites ^ other
+            return sites
+
+        singles = [frozenset({site}) for site in self.sites]
         for start in sorted(self.starts(), key=rank)[:3]:
-            sites = start
-            while perf_counter() < until:
-                near = [sites ^ {site} for site in self.sites]
-                if len(near) <= _FEW:
-                    near += [
-                        sites ^ {one, two}
-                        for one in self.sites
-                        for two in self.sites
-                        if one in sites and two not in sites
-                    ]
-                better = sites
-                for other in near:
-                    if perf_counter() > until:
-                        break
-                    if rank(other) < rank(better):
-                        better = other
-                if better == sites:
-                    break
-                sites = better
+            sites = self.trimmed(start, cost(start))
+            before = None
+            while sites != before:
+                before, sites = sites, better(sites, singles)
+                if sites == before and len(singles) <= _FEW:
+                    inside = [one for one in singles if one <= sites]
+                    outside = [one for one in singles if not one <= sites]
+                    sites = better(sites, [one | two for one in inside for two in outside])
         found = [(one, sites) for sites, one in known.items() if one is not None]
         return sorted(found, key=lambda pair: (pair[0].seconds, pair[0].nbytes, len(pair[1])))
 
