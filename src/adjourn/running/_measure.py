@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from .._sizes import as_bytes
 from ..errors import AdjournError, BadValue, LawBroken, ProblemFailed
 from ..planning import Costs, Recording
 from ..problem import Array, Problem
 from ._measure_storage import measure_disk
-from ._polite import LEAST_SECONDS, RECORDED_BYTES, SHARE
+from ._polite import COPIED_BYTES, LEAST_SECONDS, RECORDED_BYTES, SHARE
 from ._progress import Spinner, spinner
 from ._protocol import live_state, require_problem, window_of
 
 __all__ = ["measure", "measure_disk"]
-
-_COLD_BYTES = 64 * 2**20  # more than processor caches hold
 
 
 def measure(
@@ -28,6 +27,7 @@ def measure(
     *,
     effort: float = 1.0,
     disk: bool | str = False,
+    room: int | str | None = None,
     progress: bool = True,
 ) -> Costs:
     """Measure what a step of a problem costs, in processor seconds and bytes.
@@ -45,6 +45,9 @@ def measure(
     disk : bool or str
         Measure the disk too: in the system's directory for temporary files, or in this one.
         Nothing is left there.
+    room : int or str, optional
+        Bytes that measuring may hold: recorded steps and copies of states, at least one of each.
+        128 MiB by default; `run` passes its budget.
     progress : bool
         Show on a terminal that measuring is at work.
 
@@ -62,9 +65,10 @@ def measure(
     require_problem(problem)
     if type(effort) not in (int, float) or not effort > 0:
         raise BadValue(f"effort={effort!r} is no time. Pass a number of seconds above 0.")
+    half = RECORDED_BYTES if room is None else as_bytes(room, "room") // 2
     with spinner("measuring one step", enabled=progress) as shown:
         try:
-            costs = _Stopwatch(problem, effort, shown).costs()
+            costs = _Stopwatch(problem, effort, shown, half).costs()
         except (AdjournError, MemoryError):
             raise
         except Exception as error:
@@ -81,10 +85,11 @@ def measure(
 class _Stopwatch:
     """Times the verbs of one problem."""
 
-    def __init__(self, problem: Problem, effort: float, shown: Spinner) -> None:
+    def __init__(self, problem: Problem, effort: float, shown: Spinner, half: int) -> None:
         self.problem = problem
         self.effort = effort
         self.shown = shown
+        self.copied = min(COPIED_BYTES, half)
         self.at = 0
         self.reserve: Callable[[int], None] | None = getattr(problem, "reserve", None)
         self.frame = window_of(problem)
@@ -92,7 +97,7 @@ class _Stopwatch:
         self.option = 0
         self.slow = False  # a step takes so long that each verb is run once only
         if self.frame is not None:
-            most = RECORDED_BYTES // max(self.frame.step_bytes, 1)
+            most = min(RECORDED_BYTES, half) // max(self.frame.step_bytes, 1)
             self.held = max(1, min(8, most, problem.steps, self.frame.max_steps or 8))
 
     def costs(self) -> Costs:
@@ -217,7 +222,7 @@ class _Stopwatch:
             if tape is not None:
                 arrays = tape(self.at - 1, self.at)
                 left = sum(a.nbytes for a in arrays)
-                copies.append(sum(_copy_seconds(arrays)) if len(copies) < 3 else copies[-1])
+                copies.append(sum(self._copy_seconds(arrays)) if len(copies) < 3 else copies[-1])
             t0 = process_time()
             self._reverse(held)
             reversed_.append((process_time() - t0) / held)
@@ -235,7 +240,27 @@ class _Stopwatch:
         arrays = self.problem.state(self.at)
         if not sum(a.nbytes for a in arrays):
             return 0.0, 0.0
-        return _copy_seconds(arrays)
+        return self._copy_seconds(arrays)
+
+    def _copy_seconds(self, arrays: Sequence[Array]) -> tuple[float, float]:
+        """Return the seconds of copying arrays out, and back in.
+
+        The copies go round so many buffers that each is out of the processor's caches when its turn
+        comes, as a slot is when a run loads it.
+        """
+        nbytes = sum(a.nbytes for a in arrays)
+        rounds = min(max(self.copied // max(nbytes, 1), 1), 16)
+        slots = [[np.empty(a.shape, a.dtype) for a in arrays] for _ in range(rounds)]
+        samples: tuple[list[float], list[float]] = ([], [])
+        for attempt in range(3):
+            for out, pairs in ((True, slots), (False, slots)):
+                for slot in pairs:
+                    began = process_time()
+                    for kept, live in zip(slot, arrays, strict=True):
+                        np.copyto(kept if out else live, live if out else kept, casting="no")
+                    if attempt:  # the first round faults the pages in
+                        samples[not out].append(process_time() - began)
+        return median(samples[0]), median(samples[1])
 
     def _run(self, verb: Callable[..., int], name: str, count: int) -> None:
         start, stop = self.at, self.at + count
@@ -262,24 +287,3 @@ class _Stopwatch:
         self.at = 0
         if self.option:
             self.problem.choose(self.option)  # type: ignore[attr-defined]
-
-
-def _copy_seconds(arrays: Sequence[Array]) -> tuple[float, float]:
-    """Return the seconds of copying arrays out, and back in.
-
-    The copies go round so many buffers that each is out of the processor's caches when its turn
-    comes, as a slot is when a run loads it.
-    """
-    nbytes = sum(a.nbytes for a in arrays)
-    rounds = min(max(_COLD_BYTES // max(nbytes, 1), 1), 16)
-    slots = [[np.empty(a.shape, a.dtype) for a in arrays] for _ in range(rounds)]
-    samples: tuple[list[float], list[float]] = ([], [])
-    for attempt in range(3):
-        for out, pairs in ((True, slots), (False, slots)):
-            for slot in pairs:
-                began = process_time()
-                for kept, live in zip(slot, arrays, strict=True):
-                    np.copyto(kept if out else live, live if out else kept, casting="no")
-                if attempt:  # the first round faults the pages in
-                    samples[not out].append(process_time() - began)
-    return median(samples[0]), median(samples[1])

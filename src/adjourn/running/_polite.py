@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["LEAST_SECONDS", "RECORDED_BYTES", "SHARE"]
+__all__ = ["COPIED_BYTES", "LEAST_SECONDS", "RECORDED_BYTES", "SHARE"]
 
 LEAST_SECONDS = 5.0
 """Seconds that measuring may take whatever a forward run does."""
@@ -12,3 +12,6 @@ SHARE = 0.05
 
 RECORDED_BYTES = 64 * 2**20
 """Recorded steps held while measuring, at most, or one step."""
+
+COPIED_BYTES = 64 * 2**20
+"""Copies of a state held while measuring, at most, or one: more than processor caches hold."""

@@ -17,11 +17,11 @@ from ..tiers import Background, DiskPool, Encoded, Tier, specs_of
 from ._directory import RunDirectory
 from ._journal import Commit, Journal, check_identity, first_record, identity_of
 from ._ledger import LedgerContent
+from ._play import play
 from ._protocol import require_problem
 from ._record import RunRecord
 from ._recovery import restart
 from ._rest import Rest, plan_rest
-from ._run import play
 from ._stage import Stage, begin, open_stage, planned_ratio
 from ._storage import Storage
 
