@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from adjourn.jax._marks import site
+from adjourn.jax import site
 
 SIZE = 3
 

@@ -12,8 +12,8 @@ jnp, lax = jax.numpy, jax.lax
 
 from adjourn import BadValue, CallTree  # noqa: E402
 from adjourn.calltree import place, speedscope, tree_text  # noqa: E402
-from adjourn.jax import Plan, plan, value_and_grad  # noqa: E402
-from adjourn.jax._profile import profile  # noqa: E402
+from adjourn.jax import Plan, plan, profile, value_and_grad, what_if  # noqa: E402
+from adjourn.reports import tree_page  # noqa: E402
 
 from .call_models import STEPS, arguments, loss  # noqa: E402
 
@@ -95,7 +95,22 @@ def test_every_site_is_explained():
         auto.site("nowhere")
 
 
-def test_the_profile_is_a_call_tree_of_the_core(tmp_path):
+def test_what_if_answers_for_any_placement():
+    """Without compiling: bytes with and without the sites, what holds the peak, and each why."""
+    seen = what_if(
+        *(loss, *arguments()),
+        argnums=(0, 1),
+        sites=["tendency", "smooth"],
+        packages=(HERE,),
+        progress=False,
+    )
+    assert seen.nbytes < seen.before
+    worthless = [one for one in seen.figures if "smooth" in one.path and one.saves <= 0]
+    assert worthless
+    assert "running again" in str(seen)
+
+
+def test_the_profile_is_a_call_tree_of_the_core():
     """Every nested program and Python call is a call; it prints, places and goes to JSON."""
     tree = profile(
         loss, *arguments(), packages=(HERE,), argnums=(0, 1), seconds=0.5, progress=False
@@ -105,7 +120,7 @@ def test_the_profile_is_a_call_tree_of_the_core(tmp_path):
     assert CallTree.from_json(json.loads(json.dumps(tree.to_json()))) == tree
     assert "flux" in tree_text(tree)
     assert any("flux" in f["name"] for f in speedscope(tree)["shared"]["frames"])
-    assert place(tree, 2**40).seconds > 0
+    assert "flux" in tree_page(tree, place(tree, 2**40))
 
 
 def test_a_site_that_changes_when_run_again_is_named_and_never_is():

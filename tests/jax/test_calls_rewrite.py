@@ -10,8 +10,9 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 from adjourn import BadValue  # noqa: E402
+from adjourn.jax import site  # noqa: E402
 from adjourn.jax._compat import bare  # noqa: E402
-from adjourn.jax._marks import ranges, site  # noqa: E402
+from adjourn.jax._marks import ranges  # noqa: E402
 from adjourn.jax._pieces import Again, walk  # noqa: E402
 from adjourn.jax._program import trace  # noqa: E402
 
