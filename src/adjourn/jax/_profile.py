@@ -213,6 +213,7 @@ class _Tree:
             (sub,) = flat.subs
             once = self.figures.get(f"{sub.path}/")
             live = self.model.live(sub)
+            self.left(level, node.stop)  # the tree's loop says itself what it keeps
             first = len(self.paths)
             body = self.items(sub, sub.nodes, 0, len(sub.flats), once, 1)
             self.steps.append((tuple(body), tuple(self.paths[first:])))

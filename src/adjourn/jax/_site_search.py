@@ -23,7 +23,7 @@ from ._search import Search, fastest_of
 __all__ = ["SiteSearch", "resolved"]
 
 _SECONDS = 15.0  # for looking at placements, at most, each time
-_DOUBT = 0.05  # of the budget, left free as long as nothing was compiled
+_DOUBT = 0.03  # of the budget, left free as long as nothing was compiled
 _NEAR = 1.5  # finalists whose predicted time is further from the best are not compiled
 
 
