@@ -63,23 +63,25 @@ def ways():
     }
 
 
-def child(size, steps, budget):
-    """Run one gradient in this process, compiled as planned, and print its resident set."""
+def child(size, steps, bare):
+    """Compile a planned gradient, run it or the loss alone, and print the resident set."""
     loss, start = setting(size, steps)
-    if not budget:  # what a run that stores nothing needs
+    saved = adjourn.jax.Plan.from_json(json.loads(sys.stdin.read()))
+    compiled = adjourn.jax.grad(loss, plan=saved)
+    if bare:  # what a run that stores nothing needs, the compiler's own memory included
+        jax.jit(compiled).lower(start).compile()
         jax.block_until_ready(jax.jit(loss)(start))
     else:
-        saved = adjourn.jax.Plan.from_json(json.loads(sys.stdin.read()))
-        jax.block_until_ready(adjourn.jax.grad(loss, plan=saved)(start))
+        jax.block_until_ready(jax.jit(compiled)(start))
     # Not ru_maxrss, which a child has from its parent.
     print(int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) * 1024)
 
 
-def resident(options, budget, plan=None):
+def resident(options, plan, bare):
     """Return the greatest resident set of a child process."""
-    command = [sys.executable, str(Path(__file__)), "--child", str(budget)]
+    command = [sys.executable, str(Path(__file__)), "--child", str(int(bare))]
     command += ["--size", str(options.size), "--steps", str(options.steps)]
-    given = "" if plan is None else json.dumps(plan.to_json())
+    given = json.dumps(plan.to_json())
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
     return int(done.stdout.split()[-1])
 
@@ -108,13 +110,12 @@ def main():
 
     for name, scan in ways().items():
         add(name, jax.grad(lambda v, scan=scan: loss(v, scan)))
-    bare = resident(options, 0)
     print(f"{options.size}^2, {options.steps} steps, state {state / MIB:.3f} MiB")
     print("budget MiB  compiled  within  resident  allowed  within  kept")
     for budget, plan in zip(budgets, plans, strict=True):
         name = f"adjourn, {budget / MIB:g} MiB"
         add(name, adjourn.jax.grad(loss, plan=plan))
-        peak = resident(options, budget, plan)
+        bare, peak = resident(options, plan, True), resident(options, plan, False)
         allowed = bare + budget + max(16 * MIB, 0.12 * (bare + budget))
         print(
             f"{budget / MIB:10g}  {taken[name] / MIB:8.2f}  {taken[name] <= budget!s:6}"
