@@ -91,9 +91,12 @@ _marked: Any = getattr(_jax, "make_user_context", lambda: None)()
 def fresh_traces(key: tuple[str, ...]) -> AbstractContextManager[Any]:
     """Return a context in which jitted functions are traced anew, once for each key.
 
-    Before JAX 0.9 a function that was traced before keeps its old trace.
+    JAX before 0.9 has no such context: all that it has traced and compiled is forgotten.
     """
-    return nullcontext() if _marked is None else _marked(key)
+    if _marked is not None:
+        return _marked(key)
+    jax.clear_caches()
+    return nullcontext()
 
 
 def is_literal(atom: Any) -> bool:

@@ -101,7 +101,8 @@ def as_packages(packages: Sequence[str] | str) -> tuple[str, ...]:
 def marking(packages: tuple[str, ...]) -> Generator[None]:
     """While open, mark what is traced with the calls of functions of these packages.
 
-    Doubles the time of tracing. Functions under `jax.jit` are traced anew, from JAX 0.9 on.
+    Doubles the time of tracing. Functions under `jax.jit` are traced anew; before JAX 0.9 its
+    caches are cleared for that.
     """
     if not packages:
         yield

@@ -124,9 +124,8 @@ class Plan:
             missing = {*self.choice.sites} - program.paths
             if missing:
                 raise BadValue(
-                    f"the plan runs {min(missing)} again, which is not seen in the program now: "
-                    "before JAX 0.9, functions that were jitted before keep their old trace. Call "
-                    "jax.clear_caches() first, or plan without packages=."
+                    f"the plan runs {min(missing)} again, which is no site of the program now: "
+                    "its functions have other names, or call each other otherwise. Plan again."
                 )
             return run_as(self.choice, program, jax.tree.leaves(args))
 
