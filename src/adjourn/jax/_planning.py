@@ -64,7 +64,8 @@ def plan(
     argnums, has_aux
         As in `jax.value_and_grad`.
     effort : int
-        Compilations of gradients at most; 0 trusts the model, compiles and runs nothing.
+        Compilations of gradients at most, and up to two more where none of them fits; 0 trusts
+        the model, compiles and runs nothing.
     known : Plan, optional
         A plan of the same program: what was compiled and run for it is not done again, and is a
         candidate. With plans for growing budgets passed on, measured time never rises, as in

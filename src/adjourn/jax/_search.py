@@ -21,6 +21,7 @@ from ._program import Program
 __all__ = ["Search", "fastest_of"]
 
 _SURE = 0.97  # of the budget that carries are counted for: the compiler may take a little more
+_GAIN = 0.95  # of the work of what is known, from where another compilation may pay
 _RUN_SECONDS = 2.0  # for timing one finalist, at most, or one run
 _UNKNOWN = 1001  # steps that a loop of unknown length is taken to have before it is run
 
@@ -35,6 +36,7 @@ class Search:
         self.budget = 0
         self.shown = shown
         self.lines: dict[Any, tuple[float, float]] = {}  # bytes = a + b * carries
+        self.points: dict[Any, list[tuple[int, int]]] = {}  # carries and compiled bytes
         self.tried: dict[Choice, Tried] = {}
         self.opened: dict[str, int] = {}  # the steps of loops of unknown length
         if program.open_loops and self.moved():
@@ -112,12 +114,19 @@ class Search:
         return peak_bytes(as_closed(self.gradient(choice), *self.args))
 
     def correct(self, choice: Choice, compiled: int) -> None:
-        """Scale the model of a family to what the compiler said, both its parts alike."""
-        base, each = self.lines[choice.family]
-        model = self.model(choice)
-        if model > 0:
-            factor = compiled / model
-            self.lines[choice.family] = (base * factor, each * factor)
+        """Fit the model of a family to what the compiler said.
+
+        A carry's bytes are known well, those of the work beside it are not: one compilation
+        corrects these, a second one both.
+        """
+        _, each = self.lines[choice.family]
+        points = self.points.setdefault(choice.family, [])
+        others = [point for point in points if point[0] != choice.number]
+        points.append((choice.number, compiled))
+        if others:
+            number, nbytes = others[-1]
+            each = max((compiled - nbytes) / (choice.number - number), 0.0) or each
+        self.lines[choice.family] = (compiled - each * choice.number, each)
 
     def work(self, choice: Choice) -> float:
         return choice.work(self.program.loops, self.opened)
@@ -168,21 +177,32 @@ class Search:
             return self.made([first, *others], "the model predicts the least work; not compiled")
         if _UNKNOWN in self.opened.values():
             self.count()
-        seen = {t.choice.family for t in self.finalists() if not t.choice.number}
         for _ in range(compiles):
-            choices = (c for c in self.fitting() if c.family not in seen and c not in self.tried)
+            choices = (c for c in self.fitting() if c not in self.tried and self.gains(c))
             choice = next(chain(choices, self.fewer()), None)
             if choice is None and not self.finalists():
                 choice = self.least()
             if choice is None or choice in self.tried:
                 break
-            if self.compile(choice).seconds is not None:
-                seen.add(choice.family)
+            self.compile(choice)
+        if not self.finalists():
+            self.rescue()
         finalists = self.finalists()
         if not finalists:
             raise self.too_small()
         rest = [t for t in self.tried.values() if t not in finalists]
         return self.made([*finalists, *rest], fastest_of(len(finalists)))
+
+    def gains(self, choice: Choice) -> bool:
+        """Return whether a choice takes clearly less work than those of its kind that fit."""
+        kind = [t.choice for t in self.finalists() if t.choice.family == choice.family]
+        return self.work(choice) < _GAIN * min(map(self.work, kind), default=float("inf"))
+
+    def rescue(self) -> None:
+        """Compile what fits now that the model was corrected, then the least, until one fits."""
+        for choice in (*self.fitting()[:1], self.least()):
+            if choice not in self.tried and not self.finalists():
+                self.compile(choice)
 
     def finalists(self) -> list[Tried]:
         """Return what was compiled, fits and was run, the fastest first."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import BadValue, BudgetTooSmall
+from ..errors import BadValue
 from ..running._progress import Spinner
 from ._choice import Choice
 from ._explain import figures_of
@@ -138,14 +138,9 @@ class SiteSearch(Search):
 
     def best(self, budget: int, compiles: int) -> Plan:
         """Compile and run what is promising, and every baseline that may be as good."""
-        try:
-            made = super().best(budget, compiles)
-        except BudgetTooSmall:
-            if not compiles or not self.rescued():
-                raise
-        else:
-            if not compiles:
-                return made
+        made = super().best(budget, compiles)
+        if not compiles:
+            return made
         near = _NEAR * self.work(self.finalists()[0].choice)
         for choice in self.baselines():
             if choice not in self.tried and self.work(choice) <= near:
@@ -153,15 +148,6 @@ class SiteSearch(Search):
         finalists = self.finalists()
         rest = [t for t in self.tried.values() if t not in finalists]
         return self.made([*finalists, *rest], fastest_of(len(finalists)))
-
-    def rescued(self) -> bool:
-        """Compile what fits now that the model was corrected, and the least; return if one fits."""
-        for choice in (*self.fitting()[:1], self.least()):
-            if choice not in self.tried:
-                self.compile(choice)
-            if self.finalists():
-                return True
-        return False
 
     def made(self, tried: Sequence[Tried], reason: str) -> Plan:
         """Return the plan, with what each site would save and cost."""
