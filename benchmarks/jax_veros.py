@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from veros_adjoint import Ocean, transport
 
-# The compiler's bytes do not depend on how its code is written out; this is three times faster.
+# Where nothing is timed: the same bytes, compiled three times faster and run at half the speed.
 FAST = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 
 
@@ -95,9 +95,9 @@ def against_all(case: Case, options: argparse.Namespace) -> None:
 def differences(case: Case, _: argparse.Namespace) -> None:
     """Compare the gradient with central differences along itself and along random changes."""
     change, start = case.args
-    gradient, _ = case.compiled(jax.value_and_grad(case.loss), "all values")
+    gradient, _ = case.compiled(jax.value_and_grad(case.loss), "all values", FAST)
     slope = gradient()[1]
-    loss = jax.jit(case.loss).lower(change, start).compile()
+    loss = jax.jit(case.loss).lower(change, start).compile(FAST)
     random = np.random.default_rng(0)
     wet = np.asarray(start["maskT"])[2:-2, 2:-2]
     along = {"the gradient": 100 * slope / jnp.linalg.norm(slope)}
