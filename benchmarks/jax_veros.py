@@ -27,10 +27,10 @@ from _bench import interleave, table
 import adjourn.jax
 from adjourn.jax._choice import Choice, run_as
 from adjourn.jax._compat import bare
-from adjourn.jax._incontext import InContext, Ways
 from adjourn.jax._pieces import Again
-from adjourn.jax._profile import opened_up
 from adjourn.jax._program import trace
+from adjourn.jax.sites._incontext import InContext, Ways
+from adjourn.jax.sites._profile import opened_up
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 

@@ -11,10 +11,10 @@ jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
 
 from adjourn.jax._choice import Choice, run_as  # noqa: E402
-from adjourn.jax._incontext import InContext, Ways  # noqa: E402
 from adjourn.jax._pieces import Again  # noqa: E402
-from adjourn.jax._profile import opened_up  # noqa: E402
 from adjourn.jax._program import trace  # noqa: E402
+from adjourn.jax.sites._incontext import InContext, Ways  # noqa: E402
+from adjourn.jax.sites._profile import opened_up  # noqa: E402
 
 from .call_models import SIZE, STEPS, arguments, loss  # noqa: E402
 

@@ -8,7 +8,7 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 from adjourn.jax._compat import as_closed, bare  # noqa: E402
-from adjourn.jax._residuals import residuals_of  # noqa: E402
+from adjourn.jax.sites._residuals import residuals_of  # noqa: E402
 
 pytestmark = pytest.mark.jax
 

@@ -12,18 +12,18 @@ except ImportError as error:
     ) from error
 
 from ._checkpoint import checkpoint
-from ._drive import Driven, drive
-from ._explain import SiteFigures
 from ._grad import grad, value_and_grad, vjp
-from ._loss_problem import LossProblem
 from ._marks import site
 from ._plan import Plan
 from ._planning import curve, plan
-from ._profile import profile
 from ._scan import scan
-from ._step import StepProblem
-from ._whatif import WhatIf, what_if
 from ._while import while_loop
+from .driven._drive import Driven, drive
+from .driven._loss_problem import LossProblem
+from .driven._step import StepProblem
+from .sites._explain import SiteFigures
+from .sites._profile import profile
+from .sites._whatif import WhatIf, what_if
 
 __all__ = [
     "Driven",

@@ -10,10 +10,10 @@ from typing import Any
 from ..errors import BadValue, WrongType
 from ..running import Storage
 from ._compat import jax, jnp
-from ._drive import driven_value_and_grad
 from ._plan import Plan
 from ._planning import plan as make_plan
 from ._planning import refuse_tracers
+from .driven._drive import driven_value_and_grad
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 

@@ -11,10 +11,10 @@ from .._sizes import format_bytes, format_seconds
 from ..errors import BadValue
 from ._choice import Choice, run_as
 from ._compat import jax
-from ._explain import SiteFigures, explained
 from ._fingerprint import Fingerprint
 from ._marks import label_of
 from ._program import trace
+from .sites._explain import SiteFigures, explained
 
 __all__ = ["Plan", "Tried"]
 

@@ -11,10 +11,10 @@ from ..running._progress import spinner
 from ._compat import jax
 from ._marks import as_packages
 from ._plan import Plan
-from ._profile import as_drops
 from ._program import trace
 from ._search import Search
-from ._site_search import SiteSearch
+from .sites._profile import as_drops
+from .sites._site_search import SiteSearch
 
 _SECONDS = 5.0  # for timing the sites, for each compilation that is allowed
 

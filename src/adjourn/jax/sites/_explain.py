@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .._sizes import format_bytes, format_seconds
+from ..._sizes import format_bytes, format_seconds
 from ._incontext import Ways
 from ._levels import Level, Node
 from ._placing import Placer, Sites

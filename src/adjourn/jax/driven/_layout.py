@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._compat import jax, jnp
-from ._trees import is_key
+from .._compat import jax, jnp
+from .._trees import is_key
 
 __all__ = ["Layout", "bytes_of", "plain"]
 

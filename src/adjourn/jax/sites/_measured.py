@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .._compat import bare, jax, jnp
+from .._trees import join, split
+from ..driven._memory import as_host
 from ._capture import Captured, run_flats
-from ._compat import bare, jax, jnp
 from ._incontext import InContext
 from ._levels import Level, Node
-from ._memory import as_host
-from ._trees import join, split
 
 __all__ = ["Figures", "estimate_nodes", "measure_nodes", "worthy"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NotSupported
-from ..problem import Array
-from ._compat import jax, jnp
+from ...errors import NotSupported
+from ...problem import Array
+from .._compat import jax, jnp
 
 __all__ = [
     "Outputs",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import NotSupported
-from ._body import Flags, dependants
-from ._compat import as_closed, as_jaxpr, bare, evaluate, is_literal, jax, prune
+from ...errors import NotSupported
+from .._body import Flags, dependants
+from .._compat import as_closed, as_jaxpr, bare, evaluate, is_literal, jax, prune
+from .._program import LoopSite, Program
+from .._trees import has_tangent
 from ._layout import Layout, plain
-from ._program import LoopSite, Program
-from ._trees import has_tangent
 
 __all__ = ["Split", "split_at", "time_loop"]
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._sizes import format_bytes
-from ..errors import NotSupported, WrongType
-from ._compat import jax, jnp
-from ._fingerprint import digest
+from ..._sizes import format_bytes
+from ...errors import NotSupported, WrongType
+from .._compat import jax, jnp
+from .._fingerprint import digest
+from .._program import trace
+from .._trees import has_tangent, join, split
 from ._forward import compile_forwarding
 from ._layout import bytes_of, plain
 from ._loop_problem import LoopProblem, Seed, digest_of
 from ._loop_programs import Leaves, LoopCode, Programs, compile_loop, rows_for
 from ._memory import on_one_device, separate
-from ._program import trace
 from ._split import Split, split_at, time_loop
-from ._trees import has_tangent, join, split
 
 __all__ = ["CompiledLoss", "LossProblem", "compile_loss", "refuse_traced"]
 

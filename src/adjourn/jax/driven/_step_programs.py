@@ -9,13 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..errors import WrongType
-from ._compat import as_jaxpr, jax, jnp
+from ...errors import WrongType
+from .._compat import as_jaxpr, jax, jnp
+from .._trees import has_tangent, join, split
 from ._layout import Layout, bytes_of, plain
 from ._loop_eager import eager_loop
 from ._loop_problem import Seed, SeedProgram
 from ._loop_programs import Leaves, LoopCode, Programs, compile_loop, rows_for
-from ._trees import has_tangent, join, split
 
 __all__ = ["StepFunctions", "StepPrograms", "step_programs"]
 

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from xxhash import xxh3_128
 
-from ..errors import ProblemFailed
-from ..problem import Array, Clock, Reads, Window
-from ._compat import jax, jnp
+from ...errors import ProblemFailed
+from ...problem import Array, Clock, Reads, Window
+from .._compat import jax, jnp
+from .._trees import split
 from ._layout import bytes_of
 from ._loop_programs import Leaves, Programs
 from ._memory import Outputs, address, as_host, overwrite, plain_dtype, separate, views
-from ._trees import split
 
 __all__ = ["LoopProblem", "Seed", "SeedProgram", "digest_of"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ._compat import as_closed, bare, bind, is_literal, jax
-from ._trees import has_tangent, join, split
+from .._compat import as_closed, bare, bind, is_literal, jax
+from .._trees import has_tangent, join, split
 
 __all__ = ["Reads", "nbytes_of", "residuals_of"]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._sizes import format_bytes
-from ..running._progress import spinner
+from ..._sizes import format_bytes
+from ...running._progress import spinner
+from .._marks import as_packages
+from .._program import trace
 from ._explain import SiteFigures, explained, figures_of
 from ._incontext import Ways
-from ._marks import as_packages
 from ._placing import Placer
 from ._profile import as_drops, opened_up, profiled
-from ._program import trace
 from ._site_search import resolved
 
 __all__ = ["WhatIf", "what_if"]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ._body import Body, Flags
-from ._compat import jax, jnp, lax
+from .._body import Body, Flags
+from .._compat import jax, jnp, lax
+from .._player import at_all, put_all
+from .._trees import split
 from ._forward import compile_forwarding
-from ._player import at_all, put_all
-from ._trees import split
 
 __all__ = ["Leaves", "LoopCode", "Programs", "compile_loop", "rows_for"]
 

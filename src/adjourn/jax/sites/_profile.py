@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..calltree import Call, CallTree, Leaf, Loop, Repeat
-from ..errors import BadValue
-from ..running._progress import spinner
+from ...calltree import Call, CallTree, Leaf, Loop, Repeat
+from ...errors import BadValue
+from ...running._progress import spinner
+from .._compat import jax
+from .._marks import as_packages
+from .._program import Program, trace
+from .._trees import has_tangent
 from ._capture import capture
-from ._compat import jax
 from ._incontext import InContext
 from ._levels import Level, Node
-from ._marks import as_packages
 from ._measured import Figures, estimate_nodes, measure_nodes, worthy
-from ._program import Program, trace
-from ._trees import has_tangent
 
 __all__ = ["Profiled", "as_drops", "opened_up", "profile", "profiled", "pruned"]
 
@@ -101,7 +101,7 @@ def profile(
     >>> tree.sites, tree.calls
     (('solve',), 100)
     """
-    from ._planning import refuse_tracers  # noqa: PLC0415 - it plans with what is made here
+    from .._planning import refuse_tracers  # noqa: PLC0415 - it plans with what is made here
 
     refuse_tracers(args, "adjourn.jax.profile")
     names = as_packages(packages)

@@ -8,10 +8,10 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from ..calltree import CallTree, place
-from ..calltree._sites import Modes, contexts, keys_of
-from ..errors import BadValue, BudgetTooSmall
-from ..optimum import revolve_advances
+from ...calltree import CallTree, place
+from ...calltree._sites import Modes, contexts, keys_of
+from ...errors import BadValue, BudgetTooSmall
+from ...optimum import revolve_advances
 from ._incontext import InContext, Ways
 from ._levels import Level, Node
 from ._measured import Figures

@@ -7,18 +7,18 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from ..errors import BadValue
-from ..running._progress import Spinner
-from ._choice import Choice
+from ...errors import BadValue
+from ...running._progress import Spinner
+from .._choice import Choice
+from .._marks import label_of
+from .._pieces import Again
+from .._plan import Plan, Tried
+from .._program import Program
+from .._search import Search, fastest_of
 from ._explain import figures_of
 from ._incontext import Ways
-from ._marks import label_of
-from ._pieces import Again
 from ._placing import Cost, Placer, Sites
-from ._plan import Plan, Tried
 from ._profile import opened_up, profiled
-from ._program import Program
-from ._search import Search, fastest_of
 
 __all__ = ["SiteSearch", "resolved"]
 

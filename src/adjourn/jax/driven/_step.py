@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._sizes import as_count
-from ..errors import BadValue, WrongType
+from ..._sizes import as_count
+from ...errors import BadValue, WrongType
+from .._trees import has_tangent, join
 from ._layout import Layout
 from ._loop_problem import LoopProblem
 from ._memory import on_one_device
 from ._step_programs import StepFunctions, step_programs
-from ._trees import has_tangent, join
 
 __all__ = ["StepProblem"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._compat import as_closed, bare, evaluate, is_literal, jax, prune
+from .._compat import as_closed, bare, evaluate, is_literal, jax, prune
 
 __all__ = ["compile_forwarding"]
 

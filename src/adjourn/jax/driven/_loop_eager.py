@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._body import Flags
-from ._compat import jax, jnp
+from .._body import Flags
+from .._compat import jax, jnp
+from .._trees import has_tangent, join, split
 from ._loop_programs import Leaves, Programs
-from ._trees import has_tangent, join, split
 
 __all__ = ["eager_loop"]
 

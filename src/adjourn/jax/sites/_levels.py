@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ._body import moving_carry
-from ._compat import bare, constants, is_literal
-from ._marks import label_of, ranges
-from ._pieces import CHECKPOINTS, JITS, walk
+from .._body import moving_carry
+from .._compat import bare, constants, is_literal
+from .._marks import label_of, ranges
+from .._pieces import CHECKPOINTS, JITS, walk
 from ._residuals import Reads, nbytes_of, residuals_of, tangents
 
 __all__ = ["Flat", "Level", "Node"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter, process_time
 from typing import Any
 
-from ._compat import bind, jax
+from .._compat import bind, jax
 from ._levels import Flat, Level, Node
 
 __all__ = ["Captured", "capture", "run_flats"]

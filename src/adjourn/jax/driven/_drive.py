@@ -8,11 +8,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadValue
-from ..planning import Plan
-from ..running import RunRecord, Storage, find_runs, resume, run
-from ..schedules import Schedule
-from ._compat import jax, jnp
+from ...errors import BadValue
+from ...planning import Plan
+from ...running import RunRecord, Storage, find_runs, resume, run
+from ...schedules import Schedule
+from .._compat import jax, jnp
 from ._loss_problem import CompiledLoss, LossProblem, compile_loss, refuse_traced
 
 __all__ = ["Driven", "drive", "driven_value_and_grad"]
