@@ -218,7 +218,7 @@ BAD = [
     (["curve", *STATED, "--points", "1"], 2, "adjourn: points=1 is too small."),
     (["curve", *STATED, "--output", "no/c.svg"], 2, "adjourn: no/c.svg cannot be written: no is"),
     (["curve", *STATED, "--output", "c.png"], 2, "adjourn: c.png cannot be drawn: pictures are"),
-    (["schedule", "revolve", "--steps", "5", "--slots", "2", "--output=c"], 2, "adjourn: c cann"),
+    (["schedule", "revolve", "--steps", "5", "--slots", "2", "--output=c"], 2, "adjourn: c can"),
     (
         ["plan", "--steps=9", "--state=2", "--tape=1", "--budget=9", "--overlap=2"],
         2,
