@@ -52,7 +52,7 @@ class Adjoint(_Base):
     >>> rate = jnp.linspace(0, 1, 1000)
     >>> plan = adjourn.jax.plan(loss, rate, budget="200 KiB", effort=1, progress=False)
     >>> gradient = adjourn.jax.grad(loss, plan=plan)(rate)
-    >>> print(gradient[-1].round(4))  # - exp(-1)
+    >>> print(f"{gradient[-1]:.4f}")  # - exp(-1)
     -0.3679
     """
 

@@ -116,7 +116,7 @@ class LossProblem(LoopProblem):
     >>> problem = LossProblem(loss, 0.5, jnp.ones(8))
     >>> record = adjourn.run(problem, budget=1024, progress=False)
     >>> print(problem.gradient.round(3))
-    -0.704
+    -0.6
     """
 
     def __init__(
