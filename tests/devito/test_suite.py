@@ -70,7 +70,7 @@ def test_a_budget_gives_a_gradient_with_the_bits_of_the_stored_history() -> None
         assert record.peak_bytes <= record.plan.budget
         families.append(record.plan.family)
     assert families[0] == "store_all"
-    assert families[1] == "segments"
+    assert families[1] in ("segments", "window")
     assert families[-1] in ("window", "revolve")
     with pytest.raises(BudgetTooSmall) as caught:
         job.run(budget=2 * level, costs=costs, progress=False)
