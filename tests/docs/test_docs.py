@@ -34,6 +34,20 @@ def blocks(page):
         yield line, found["mark"], found["words"], found["code"]
 
 
+@pytest.fixture
+def single_precision():
+    """JAX as a user finds it, whatever other tests have set."""
+    if find_spec("jax") is None:
+        yield
+        return
+    jax = import_module("jax")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", False)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.usefixtures("single_precision")
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     """The blocks of a page run one after the other, in one namespace, in an empty directory."""
