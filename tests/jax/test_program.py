@@ -147,3 +147,14 @@ def test_arrays_that_are_closed_over_may_change_their_values():
 
     assert with_data(jnp.ones(3)) == with_data(jnp.zeros(3))
     assert with_data(jnp.ones(3)) != with_data(jnp.ones(4))
+
+
+def test_a_fingerprint_is_the_same_whatever_numpy_s_print_options():
+    """Programs with NumPy numbers among their parameters, printed in the old way or the new."""
+
+    def function(x):
+        return jax.lax.broadcasted_iota(jnp.int32, (3, 4), np.int64(1)) * x
+
+    seen = trace(function, jnp.ones((3, 4))).fingerprint
+    with np.printoptions(legacy="1.25"):
+        assert trace(function, jnp.ones((3, 4))).fingerprint == seen

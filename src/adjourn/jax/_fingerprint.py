@@ -121,6 +121,8 @@ def _parameter(value: Any) -> str:
         return "{" + "; ".join(_lines(value)) + "}"
     if isinstance(value, np.ndarray):
         return _array(cast("Any", value))
+    if isinstance(value, np.generic):  # its own text depends on NumPy's print options
+        return repr(cast("Any", value).item())
     if isinstance(value, (list, tuple)):
         return "(" + ", ".join(map(_parameter, cast("Any", value))) + ")"
     if isinstance(value, (set, frozenset)):
