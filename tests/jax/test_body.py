@@ -103,3 +103,25 @@ def test_effects_are_kept_in_replays_and_not_hoisted():
     made.record(*args)
     jax.effects_barrier()
     assert len(calls) == 2
+
+
+def test_cotangents_that_stay_zero_are_not_pulled_back():
+    """Prepared for fewer cotangents, the pullback is that for all with the others zero."""
+    whole = body()
+    consts, carry, x = given()
+    fewer = whole.asked((True, False, False), (False,))
+    assert fewer.move == (True, True, False, False, False)  # v is read by the next step
+    assert fewer.outputs == (False, False)
+    assert whole.asked((False, False, True), (False,)).move == whole.move  # total reads them all
+    assert whole.asked((True, True, True), (True,)) is whole
+    u, v = jnp.linspace(1, 2, 6), jnp.linspace(3, 4, 6)
+    results = []
+    for made, ct_carry, ct_y in (
+        (whole, [u, v, jnp.float64(0)], [jnp.zeros(6)]),
+        (fewer, [u, v], []),
+    ):
+        kept = [leaf for leaf, live in zip(carry, made.keep, strict=True) if live]
+        _, residuals = made.record(consts, kept, x)
+        by_consts, by_carry, by_x = made.pull(made.fixed(consts), residuals, ct_carry, ct_y)
+        results.append([*by_consts, *by_carry[:2], *by_x])
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-14), *results)

@@ -160,6 +160,25 @@ def test_memory_is_that_of_the_slots():
     assert more_code == pytest.approx(code, rel=0.02)
 
 
+def test_what_neither_the_loss_nor_a_later_step_reads_takes_no_room():
+    """Diagnostics in the carry have derivatives, and cost their own values alone."""
+
+    def nbytes(diagnostics):
+        def f(carry, _):
+            u = jnp.sin(carry[0]) + 0.1 * carry[0]
+            seen = (d.at[1:-1].set(jnp.cos(u[1:-1]) * u[2:]) for d in carry[1:])
+            return (u, *seen), None
+
+        def loss(u):
+            start = (u,) + (jnp.zeros_like(u),) * diagnostics
+            return jnp.sum(scan(f, start, None, 100, slots=5)[0][0] ** 2)
+
+        compiled = jax.jit(jax.grad(loss)).lower(jnp.ones((64, 64))).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert nbytes(6) <= nbytes(0) + 7 * 64 * 64 * 8
+
+
 def test_errors():
     """What slots can be, forward mode, and lax.scan's own errors."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from ._compat import (
@@ -56,6 +56,21 @@ def dependants(closed: Any, marks: Sequence[bool], carries: Callable[[Any], bool
     return [not is_literal(atom) and atom in marked for atom in jaxpr.outvars]
 
 
+def reaching(closed: Any, first: int, carry: Flags, outputs: Flags) -> tuple[bool, ...]:
+    """Return which leaves of the carry have a cotangent that may differ from zero in some step.
+
+    ``carry`` and ``outputs`` tell which have one at the end, and in some step; ``first`` is the
+    number of constants before the carry.
+    """
+    while True:
+        chosen = [index for index, here in enumerate((*carry, *outputs)) if here]
+        reads = prune(closed, chosen)[1][first:]
+        grown = tuple(a or b for a, b in zip(carry, reads, strict=False))
+        if grown == carry:
+            return carry
+        carry = grown
+
+
 @dataclass(frozen=True, eq=False)
 class Body:
     """A step ``(consts, carry, x) -> (carry, y)`` taken apart; made by `Body.of`.
@@ -88,6 +103,8 @@ class Body:
     _record: Any
     _tree: Any
     _leaves: tuple[tuple[str, Any], ...]  # how each leaf of the pullback is found
+    _whole: Any
+    _again: Callable[..., Body]
 
     @classmethod
     def of(
@@ -97,6 +114,7 @@ class Body:
         carry: Sequence[Any],
         inputs: Sequence[Any],
         moving: tuple[Flags, Flags, Flags],
+        asked: tuple[Flags, Flags] | None = None,
     ) -> Body:
         """Trace a step on arrays or abstract values and take it apart; nothing is compiled.
 
@@ -108,17 +126,20 @@ class Body:
             Arrays or abstract values of one step.
         moving : tuple
             Which constants, leaves of the initial carry and inputs have derivatives.
+        asked : tuple, optional
+            Which of the leaves of the carry, and of the outputs, that have derivatives have a
+            cotangent; all by default.
         """
 
         def flat(consts: Leaves, carry: Leaves, inputs: Leaves) -> Leaves:
             after, outputs = step(consts, carry, inputs)
             return [*after, *outputs]
 
-        args = (list(consts), list(carry), list(inputs))
-        closed = as_closed(flat, *args)
-        move, outputs = moving_carry(closed, *moving)
-        recorded, tree = _with_pullback(closed, args, moving, move, outputs)
-        closed, recorded = without_rules(closed), without_rules(recorded)
+        args = tuple([_abstract(leaf) for leaf in leaves] for leaves in (consts, carry, inputs))
+        whole = as_closed(flat, *args)
+        move, outputs = moving_carry(whole, *moving) if asked is None else asked
+        recorded, tree = _with_pullback(whole, args, moving, move, outputs)
+        closed, recorded = without_rules(whole), without_rules(recorded)
         first, second = len(consts), len(consts) + len(carry)
         marks = [False] * first + [True] * (len(carry) + len(inputs))
         varying = dependants(recorded, marks, lambda _: True)
@@ -152,7 +173,30 @@ class Body:
             _record=(prune(recorded, [*kept, *stacked]), prune(without_effects(recorded), fixed)),
             _tree=tree,
             _leaves=tuple(leaves),
+            _whole=whole,
+            _again=partial(cls.of, step, *args, moving),
         )
+
+    def asked(self, carry: Flags, outputs: Flags) -> Body:
+        """Return the step prepared for fewer cotangents.
+
+        Those of results that no later step reads, and that the loss does not read either, are
+        zero at every step: they are neither held nor pulled back. Costs another trace where
+        there are any.
+
+        Parameters
+        ----------
+        carry, outputs : tuple of bool
+            For the leaves in `move` and `outputs`: whether the cotangent of the last carry, and
+            those of the outputs, may differ from zero.
+        """
+        flags = zip((self.move, self.outputs), (carry, outputs), strict=True)
+        last, ys = (tuple(join(here, [False] * f.count(False), f)) for f, here in flags)
+        reach = reaching(self._whole, len(self.consts), last, ys)
+        move = tuple(a and b for a, b in zip(self.move, reach, strict=True))
+        if (move, ys) == (self.move, self.outputs):
+            return self
+        return self._again((move, ys))
 
     def advance(self, consts: Leaves, kept: Leaves, inputs: Leaves) -> Leaves:
         """Run the step on the live leaves of the carry."""
@@ -195,12 +239,18 @@ class Body:
         return _take([*consts, *slots, *inputs], used)
 
 
+def _abstract(leaf: Any) -> Any:
+    """Return the shape and type of a leaf, which may be traced."""
+    weak = bool(getattr(leaf, "weak_type", False))
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=weak)
+
+
 def _take(values: Sequence[Any], used: Sequence[bool]) -> Leaves:
     return [value for value, here in zip(values, used, strict=True) if here]
 
 
 def _with_pullback(
-    closed: Any, args: tuple[Leaves, Leaves, Leaves], moving: Any, move: Flags, outputs: Flags
+    closed: Any, args: tuple[Leaves, ...], moving: Any, move: Flags, outputs: Flags
 ) -> tuple[Any, Any]:
     """Return a program of the new carry and the leaves of the step's pullback, and their tree."""
     trees: list[Any] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from ._compat import jax, jnp, lax, perturbed, static, zero
 from ._player import Given, Player, Stack, Sums, at_all, chooser, put_all, stacked
 from ._trees import join, split
 
-__all__ = ["Loop", "Run", "full", "reversible"]
+__all__ = ["Loop", "Run", "full", "needed", "prepare", "reversible", "still_live", "zeros"]
 
 Leaves: TypeAlias = list[Any]
 Run: TypeAlias = Callable[[Leaves, Leaves, Leaves], tuple[Leaves, Leaves]]
@@ -95,8 +95,11 @@ def reversible(loop: Loop, slots: int, window: int = 1) -> Run:
 
     def backward(residual: Any, cotangents: Any) -> Any:
         consts, xs, last, kept, shared = residual
-        player: Player = shared.value
         by_carry, by_ys = cotangents
+        player: Player = shared.value
+        body = needed(player.body, by_carry, by_ys)
+        last, kept = (still_live(leaves, player.body, body) for leaves in (last, kept))
+        player = replace(player, body=body)
         given = prepare(player.body, consts, xs, by_ys)
         sums = zeros(player.body, consts, xs, by_carry)
         tape, sums = player.reverse(given, jnp.int32(blocks - 1), last, player.tape(), sums)
@@ -114,6 +117,17 @@ def reversible(loop: Loop, slots: int, window: int = 1) -> Run:
 
     run.defvjp(forward, backward, symbolic_zeros=True)
     return run
+
+
+def needed(body: Body, by_carry: Leaves, by_ys: Leaves) -> Body:
+    """Return a step prepared for those cotangents that are not known to be zero."""
+    carry = tuple(not zero(by) for by in split(by_carry, body.move)[0])
+    return body.asked(carry, tuple(not zero(by) for by in split(by_ys, body.outputs)[0]))
+
+
+def still_live(kept: Leaves, before: Body, body: Body) -> Leaves:
+    """Return of the live leaves of a step those that are live in one prepared for less."""
+    return [leaf for leaf, here in zip(kept, split(body.keep, before.keep)[0], strict=True) if here]
 
 
 def prepare(body: Body, consts: Leaves, xs: Leaves, by_ys: Leaves) -> Given:

@@ -14,7 +14,7 @@ from ._compat import as_jaxpr, jax, jnp, lax, perturbed, reverse_only, static
 from ._lanes import any_lane, only
 from ._moves import moves
 from ._player import Player, Stack, chooser, stacked
-from ._reversible import full, prepare, zeros
+from ._reversible import full, needed, prepare, still_live, zeros
 from ._trees import has_tangent, split
 
 __all__ = ["while_flat", "while_loop"]
@@ -145,7 +145,9 @@ def _reversible(step: Flat, test: Flat, slots: int) -> Callable[[Leaves, Leaves,
 
     def backward(residual: Any, by_carry: Leaves) -> Any:
         consts, asked, steps, mine, stack, shared = residual
-        body: Body = shared.value
+        before: Body = shared.value
+        body = needed(before, by_carry, [])
+        stack = stack._replace(kept=still_live(stack.kept, before, body))
         choose = chooser(slots, moves(slots).most)
         player = Player(body, _same, _same, 1, slots, choose)
         given = prepare(body, consts, [], [])._replace(steps=mine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import isqrt
 from typing import TypeAlias
 
@@ -57,9 +58,10 @@ class Held:
     outer : frozenset of int
         Places among the level's inputs that are read, and kept outside.
     peak : int
-        Most bytes held while it is reversed, ``each`` included.
+        Most bytes held while it is reversed, ``each`` included, and the cotangents made so far
+        that are still to be read.
     at_peak : str
-        The site that is being reversed then; empty if it is the turn.
+        What is being reversed at the peak; empty if it is the turn.
     """
 
     each: int
@@ -135,6 +137,7 @@ class InContext:
         self._inputs: dict[tuple[int, int, int], list[int]] = {}
         self._counts: dict[tuple[int, int, int], bool] = {}
         self._live: dict[int, int] = {}
+        self._made: dict[int, list[int]] = {}
         self._known: dict[tuple[int, frozenset[str], str], Held] = {}
         self._read_at: dict[int, tuple[list[int], list[_Event]]] = {}
 
@@ -158,8 +161,7 @@ class InContext:
         self._run(sweep, 0, len(level.flats), _chosen(level.nodes, sites), sites, ways)
         if sweep.each + sweep.once > sweep.peak:
             sweep.peak, sweep.at_peak = sweep.each + sweep.once, ""
-        count = len(level.inputs)
-        outer = frozenset(v for v in sweep.ids & level.shared if v < count)
+        outer = frozenset(v for v in sweep.ids & level.shared if v < len(level.inputs))
         return Held(sweep.each, sweep.once, outer, sweep.peak - sweep.once, sweep.at_peak)
 
     def _run(
@@ -182,7 +184,7 @@ class InContext:
             inner = _Sweep(level, set(sweep.ids))
             within = _chosen(node.children, sites)
             self._run(inner, node.start, node.stop, within, sites, ways)
-            extra = inner.each + inner.once
+            extra = inner.each + inner.once + self.cotangents(level, node.stop)
             where = inner.at_peak if inner.peak > extra else node.path
             sweep.reach(max(extra, inner.peak), where)
         self._read(sweep, at, stop, sites, ways)
@@ -192,9 +194,11 @@ class InContext:
     ) -> None:
         """Keep what the reverse of a stretch of equations reads."""
         places, events = self._events(sweep.level)
-        for event in events[bisect_left(places, start) : bisect_left(places, stop)]:
+        first, last = bisect_left(places, start), bisect_left(places, stop)
+        for place, event in zip(places[first:last], events[first:last], strict=True):
             if event.flat is not None:
-                self._within(sweep, event.flat, sites, ways)
+                made = self.cotangents(sweep.level, place + 1)
+                self._within(sweep, event.flat, made, sites, ways)
                 continue
             sweep.keep(event.values)
             sweep.each += event.each
@@ -213,8 +217,10 @@ class InContext:
             self._read_at[id(level)] = places, events
         return self._read_at[id(level)]
 
-    def _within(self, sweep: _Sweep, flat: Flat, sites: frozenset[str], ways: Ways) -> None:
-        """Keep what a loop or a branch keeps."""
+    def _within(
+        self, sweep: _Sweep, flat: Flat, made: int, sites: frozenset[str], ways: Ways
+    ) -> None:
+        """Keep what a loop or a branch keeps, so many bytes of cotangents being there then."""
         varying = sweep.level.varying[flat.outputs[0]]
         held = [self.level(sub, sites, ways) for sub in flat.subs]
         if flat.eqn.primitive.name == "cond":
@@ -223,14 +229,14 @@ class InContext:
                 sweep.keep(flat.inputs[1 + k] for k in one.outer)
                 sweep.own(one.each + one.once, varying)
             most = max(held, key=lambda one: one.peak - one.each)
-            sweep.reach(most.peak - most.each, most.at_peak or flat.path)
+            sweep.reach(most.peak - most.each + made, most.at_peak or flat.path)
             return
         (sub,), (one,) = flat.subs, held
         sweep.keep(flat.inputs[k] for k in one.outer)
         sweep.own(one.once, varying)
         kept, above = self.loop(sub, one, ways.at(sub))
         sweep.own(kept, varying)
-        sweep.reach(above, one.at_peak or sub.path)
+        sweep.reach(above + made, one.at_peak or sub.path)
 
     def running(self, level: Level) -> Callable[[int], int]:
         """Return a function that runs a level up to an equation and returns the bytes added.
@@ -252,20 +258,38 @@ class InContext:
     def loop(self, sub: Level, one: Held, way: Way) -> tuple[int, int]:
         """Return what a loop keeps, and what it holds above that while it is reversed."""
         slots, window = way
-        n, within = sub.steps, one.peak - one.each
+        n, peak = sub.steps, self.step(sub, one)
         if slots == "all":
-            return n * one.each, within
+            return n * one.each, peak - one.each
         if slots == "steps":
-            return n * self.carry(sub), one.peak
+            return n * self.carry(sub), peak
         if slots == "segments" and n > 3:
             size = isqrt(n)
-            return -(-n // size) * self.carry(sub), size * self.carry(sub) + one.peak
+            return -(-n // size) * self.carry(sub), size * self.carry(sub) + peak
         count = min(int(slots), n) if not isinstance(slots, str) else n
-        return count * self.live(sub), min(window, n) * one.each + within
+        return count * self.live(sub), (min(window, n) - 1) * one.each + peak
+
+    def step(self, sub: Level, one: Held) -> int:
+        """Return the most bytes held while one step of a loop is reversed.
+
+        The cotangents of what a step is given stay where they are until those of the step
+        before replace them, beside those being made.
+        """
+        given = sub.inputs[: sub.consts + sub.carries]
+        return one.peak + sum(sub.sizes[v] for v in given if sub.asked[v])
+
+    def cotangents(self, level: Level, place: int) -> int:
+        """Return the bytes of cotangents made by the reverse of a level from the end to a place.
+
+        Those that are still to be read: of values made before the place and used after it.
+        """
+        if id(level) not in self._made:
+            self._made[id(level)] = _cotangents(level)
+        return self._made[id(level)][place]
 
     def carry(self, sub: Level) -> int:
         """Return the bytes of a loop's carry."""
-        return sum(sub.sizes[v] for v in sub.inputs[sub.consts : sub.consts + sub.carries])
+        return sum(sub.sizes[v] for v in _carried(sub))
 
     def live(self, sub: Level) -> int:
         """Return the bytes of the part of a loop's carry that a later step's reverse needs."""
@@ -338,8 +362,29 @@ def _chosen(nodes: Sequence[Node], sites: frozenset[str]) -> list[Node]:
     return found
 
 
+def _cotangents(level: Level) -> list[int]:
+    """Return for each place between equations what `InContext.cotangents` tells."""
+    last: dict[int, int] = {}
+    made = dict.fromkeys(level.inputs, 0)
+    for place, flat in enumerate(level.flats):
+        made.update((value, place + 1) for value in flat.outputs)
+        if flat.counts:
+            last.update((value, place) for value in flat.inputs if value is not None)
+    changes = [0] * (len(level.flats) + 2)
+    for value, place in last.items():
+        if level.asked[value]:
+            changes[made.get(value, 0)] += level.sizes[value]
+            changes[place + 1] -= level.sizes[value]
+    return [*accumulate(changes)]
+
+
+def _carried(sub: Level) -> list[int]:
+    """Return the values that a step takes from the one before."""
+    return sub.inputs[sub.consts : sub.consts + sub.carries]
+
+
 def _live(sub: Level) -> int:
-    carries = sub.inputs[sub.consts : sub.consts + sub.carries]
+    carries = _carried(sub)
     after = sub.results[: sub.carries]
     kept: set[int] = set()
     while True:

@@ -80,8 +80,6 @@ class Placer:
         self.impure = tuple(p for p in self.turns if not self.of(p).pure)
         self.sites = tuple(self._sites())
         self.fixed: Sites = frozenset()
-        carries = [self.model.carry(loop.level) for loop in self.loops]
-        self.working = 3 * max(carries, default=0) // 2
 
     def of(self, path: str) -> Figures:
         """Return what was measured for a site."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -24,6 +24,7 @@ __all__ = ["SiteSearch", "resolved"]
 
 _SECONDS = 15.0  # for looking at placements, at most, each time
 _DOUBT = 0.03  # of the budget, left free as long as nothing was compiled
+_CLOSE = 0.97  # of a placement's predicted time: nearer ones cannot be told apart
 _NEAR = 1.5  # finalists whose predicted time is further from the best are not compiled
 
 
@@ -63,7 +64,8 @@ class SiteSearch(Search):
         self.placer = Placer(profiled(root, args, seconds, shown.update))
         if sites is not None:
             self.placer.fix(resolved(sites, program))
-        self.above: dict[str, int] = {}  # compiled bytes less those in context, by kind of loop
+        self.above: dict[str, int] = {}  # most that the compiler added, by kind of loop
+        self.alike: dict[Choice, int] = {}  # the same for what differs in the number of carries
         self.placed: list[tuple[Cost, Sites]] = []
         self.placed_for: Any = None
 
@@ -82,35 +84,67 @@ class SiteSearch(Search):
         return ways.outer if isinstance(ways.outer, str) else "slots"
 
     def offset(self, ways: Ways) -> int:
-        """Return what the compiler adds, as far as it is known."""
+        """Return what the compiler may add to a placement that was not compiled.
+
+        The most that it added to others. That it took less for one of them, by the order in
+        which it runs the equations, says little about the next.
+        """
         near = [self.above[k] for k in (self.kind(ways), "slots", "steps") if k in self.above]
-        return near[0] if near else self.placer.working + round(_DOUBT * self.budget)
+        doubt = round(_DOUBT * self.budget)
+        return near[0] if near and near[0] > 0 else doubt
 
     def room(self, ways: Ways) -> int:
         return self.budget - self.offset(ways)
 
+    def room_of(self, sites: Sites) -> Callable[[Ways], int]:
+        """Return the room for some sites, known better once they were compiled."""
+
+        def room(ways: Ways) -> int:
+            alike = self.choice(sites, ways).numbered(0)
+            return self.budget - self.alike.get(alike, self.offset(ways))
+
+        return room
+
     def model(self, choice: Choice) -> int:
         """Return the bytes of a choice in context, with what the compiler adds."""
         sites, ways = self.parts(choice)
-        return max(self.placer.nbytes(sites, ways) + self.offset(ways), 0)
+        added = self.budget - self.room_of(sites)(ways)
+        return max(self.placer.nbytes(sites, ways) + added, 0)
 
     def correct(self, choice: Choice, compiled: int) -> None:
         """Note what the compiler added to a choice."""
         sites, ways = self.parts(choice)
-        self.above[self.kind(ways)] = compiled - self.placer.nbytes(sites, ways)
+        added = self.alike[choice.numbered(0)] = compiled - self.placer.nbytes(sites, ways)
+        kind = self.kind(ways)
+        self.above[kind] = max(added, self.above.get(kind, added))
 
     def work(self, choice: Choice) -> float:
         return self.placer.seconds(*self.parts(choice))
 
     def fitting(self) -> list[Choice]:
-        """Return the best choice of loops and sites, and the baselines that fit, by time."""
+        """Return the best choices of loops and sites, and the baselines that fit, by time.
+
+        Those are the best of all, and the best of other numbers of carries if it is about as
+        fast; and the best with the sites of each that was compiled, whose bytes are known well.
+        """
         key = (self.budget, tuple(sorted(self.above.items())))
         if key != self.placed_for:
             self.placed = self.placer.best(self.room, _SECONDS, self.shown.update)
             self.placed_for = key
-        found = [self.choice(sites, cost.ways) for cost, sites in self.placed[:1]]
-        found += [c for c in self.baselines() if c not in found]
-        return sorted(found, key=self.work)
+        near = [(cost, sites) for cost, sites in self.placed if self.close(cost.seconds)]
+        each = {cost.ways: self.choice(sites, cost.ways) for cost, sites in reversed(near)}
+        found = [*each.values(), *self.again(), *self.baselines()]
+        return sorted(dict.fromkeys(found), key=self.work)
+
+    def close(self, seconds: float) -> bool:
+        """Return whether a placement is predicted to be about as fast as the fastest."""
+        return seconds * _CLOSE <= self.placed[0][0].seconds
+
+    def again(self) -> Iterator[Choice]:
+        """Yield the best choice with the sites of each that was compiled."""
+        for sites in dict.fromkeys(self.parts(choice)[0] for choice in self.tried):
+            for cost in self.placer.costs(sites, self.room_of(sites))[:1]:
+                yield self.choice(sites, cost.ways)
 
     def baselines(self) -> list[Choice]:
         """Return none, every step, all sites, the best single site, where the model says fit."""
