@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from collections.abc import Callable
+from typing import Any, assert_type
 
 import adjourn
+import adjourn.jax
 from adjourn import Check, Costs, Curve, Plan, Problem, Recording, RunRecord, Schedule
+from adjourn.calltree import CallTree
 from adjourn.models import Acoustic
 
 
@@ -35,3 +38,17 @@ def plans(problem: Problem) -> None:
 def problems(shot: Acoustic) -> None:
     """Pass the built-in model where a problem is asked for."""
     plans(shot)
+
+
+def jax_programs(loss: Callable[..., Any], u: Any) -> None:
+    """Plan, differentiate and explain a JAX function."""
+    plan = adjourn.jax.plan(loss, u, budget="1 GiB", packages=("model",))
+    assert_type(plan, adjourn.jax.Plan)
+    assert_type(plan.compiled_bytes, int | None)
+    assert_type(plan.seconds, float | None)
+    assert_type(plan.site("solve"), adjourn.jax.SiteFigures)
+    assert_type(adjourn.jax.curve(loss, u, budgets=["1 GiB"]), tuple[adjourn.jax.Plan, ...])
+    assert_type(adjourn.jax.profile(loss, u, packages=("model",)), CallTree)
+    assert_type(plan.explain(), str)
+    assert_type(adjourn.jax.what_if(loss, u, sites="solve"), adjourn.jax.WhatIf)
+    adjourn.jax.value_and_grad(loss, plan=plan)(u)
