@@ -154,3 +154,21 @@ def test_a_site_that_changes_when_run_again_is_named_and_never_is():
     assert "must not run again" in made.explain()
     with pytest.raises(BadValue, match="unsteady#0 gives other results"):
         plan(model, u, budget="1 MB", sites=["unsteady"], effort=1, progress=False)
+
+
+def test_sites_may_take_and_give_keys_of_random_numbers():
+    """Sites whose inputs and results are typed keys are timed, found pure and may run again."""
+
+    @jax.jit
+    def noisy(u, key):
+        key, part = jax.random.split(key)
+        return u + 0.1 * jnp.sin(u) * jax.random.normal(part, u.shape), key
+
+    def walk(u, key):
+        (u, _), _ = lax.scan(lambda carry, _: (noisy(*carry), None), (u, key), None, 10)
+        return jnp.sum(u**2)
+
+    args = (jnp.linspace(0.1, 1.0, 64), jax.random.key(0))
+    made = plan(walk, *args, budget="1 MiB", sites=["noisy"], effort=1, progress=False)
+    assert made.site("noisy").pure
+    same(value_and_grad(walk, plan=made)(*args), jax.value_and_grad(walk)(*args))

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from time import perf_counter, process_time
 from typing import Any
 
-import numpy as np
-
 from .._compat import bare, jax, jnp
 from .._trees import join, split
 from ..driven._memory import as_host
@@ -236,12 +234,13 @@ def _has_callback(eqn: Any) -> bool:
 
 def _equal(one: list[Any], two: list[Any]) -> bool:
     """Return whether two results have the same bits."""
-    return all(
-        np.array_equal(as_host(a).view(np.uint8), as_host(b).view(np.uint8))
-        if as_host(a).ndim
-        else as_host(a).tobytes() == as_host(b).tobytes()
-        for a, b in zip(one, two, strict=True)
-    )
+    return all(_bits(a) == _bits(b) for a, b in zip(one, two, strict=True))
+
+
+def _bits(leaf: Any) -> bytes:
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)  # NumPy does not know the type of keys
+    return as_host(leaf).tobytes()
 
 
 def _same(x: Any) -> Any:
