@@ -218,3 +218,25 @@ def test_a_budget_that_cannot_work_says_the_least(where):
     assert caught.value.least > 1000
     again = plan(loss, *where, budget=caught.value.least, effort=1, progress=False)
     assert again.compiled_bytes <= caught.value.least
+
+
+def test_a_loss_that_closes_over_traced_values_is_not_planned(where):
+    """Values of an outer trace are as little real as traced arguments: refused, and told."""
+    speed, u = where
+
+    def outer(factor):
+        return plan(lambda u: loss(factor * speed, u), u, budget="1 MiB", progress=False)
+
+    def both(factor):
+        return curve(lambda u: loss(factor * speed, u), u, budgets=["1 MiB"], progress=False)
+
+    for asked in (outer, both):
+        with pytest.raises(NotSupported, match=r"Call adjourn\.jax\.plan on real inputs"):
+            jax.jit(asked)(2.0)
+
+
+@pytest.mark.parametrize("value", ["{}", [], None])
+def test_text_of_a_plan_is_not_taken_for_the_plan(value):
+    """A saved plan that was not read by json is refused by type."""
+    with pytest.raises(WrongType, match=r"Pass json\.loads\(text\)"):
+        Plan.from_json(value)

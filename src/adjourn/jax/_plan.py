@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from .._sizes import format_bytes, format_seconds
-from ..errors import BadValue
+from ..errors import BadValue, WrongType
 from ._choice import Choice, run_as
 from ._compat import jax
 from ._fingerprint import Fingerprint
@@ -153,7 +153,14 @@ class Plan:
         ------
         BadValue
             It was written by a newer version, or is no plan of a JAX program.
+        WrongType
+            It is text or a list: ``json.loads`` makes the mapping of the text.
         """
+        if not isinstance(value, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise WrongType(
+                f"Plan.from_json was given a {type(value).__name__}; it reads the mapping that "
+                "Plan.to_json returns. Pass json.loads(text) of a saved plan."
+            )
         if value.get("schema") != SCHEMA or "fingerprint" not in value:
             raise BadValue(
                 f"schema={value.get('schema')!r} is not a JAX plan that this version reads, "

@@ -8,7 +8,7 @@ from typing import Any
 from .._sizes import as_bytes, as_count
 from ..errors import BadValue, NotSupported
 from ..running._progress import spinner
-from ._compat import jax
+from ._compat import constants, jax
 from ._marks import as_packages
 from ._plan import Plan
 from ._program import trace
@@ -107,6 +107,7 @@ def plan(
     with spinner("tracing the loss", enabled=progress) as shown:
         names = as_packages(packages)
         program = trace(loss, *args, packages=names)
+        refuse_tracers(constants(program.closed), "adjourn.jax.plan")
         search = Search(program, args, (argnums, has_aux), shown)
         if names or sites is not None or as_drops(checkpoints):
             search = SiteSearch(
@@ -180,13 +181,15 @@ def curve(
     compiles = as_count(effort, "effort")
     refuse_tracers(args, "adjourn.jax.curve")
     with spinner("tracing the loss", enabled=progress) as shown:
-        search = Search(trace(loss, *args), args, (argnums, has_aux), shown)
+        program = trace(loss, *args)
+        refuse_tracers(constants(program.closed), "adjourn.jax.curve")
+        search = Search(program, args, (argnums, has_aux), shown)
         made = {budget: search.best(budget, compiles) for budget in sorted({*allowed})}
     return tuple(made[budget] for budget in allowed)
 
 
 def refuse_tracers(args: Any, what: str) -> None:
-    """Refuse to plan under a trace."""
+    """Refuse to plan under a trace, whether it gives arguments or what the loss closes over."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args)):
         raise NotSupported(
             f"{what} was called with a budget under a trace (jit, vmap, grad or scan), where "
