@@ -240,3 +240,12 @@ def test_text_of_a_plan_is_not_taken_for_the_plan(value):
     """A saved plan that was not read by json is refused by type."""
     with pytest.raises(WrongType, match=r"Pass json\.loads\(text\)"):
         Plan.from_json(value)
+
+
+@pytest.mark.parametrize("key", ["budget", "fingerprint", "tried", "reason", "packages", "figures"])
+def test_a_plan_with_a_part_missing_is_refused(key):
+    """A saved plan without one of its parts is refused as such, whichever it is."""
+    made = plan(jnp.sum, jnp.ones(3), budget="1 MiB", effort=0, progress=False).to_json()
+    assert Plan.from_json(made).to_json() == made
+    with pytest.raises(BadValue, match=r"Pass what Plan|Plan again"):
+        Plan.from_json({part: made[part] for part in made if part != key})

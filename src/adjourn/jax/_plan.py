@@ -166,17 +166,23 @@ class Plan:
                 f"schema={value.get('schema')!r} is not a JAX plan that this version reads, "
                 f"which is schema {SCHEMA}. Plan again."
             )
-        tried = tuple(Tried(Choice.from_json(row[0]), *row[1:]) for row in value["tried"])
-        fingerprint = Fingerprint.from_json(value["fingerprint"])
-        return cls(
-            tried[0].choice,
-            value["budget"],
-            fingerprint,
-            tried,
-            value["reason"],
-            tuple(value["packages"]),
-            tuple(map(SiteFigures.from_json, value["figures"])),
-        )
+        try:
+            tried = tuple(Tried(Choice.from_json(row[0]), *row[1:]) for row in value["tried"])
+            fingerprint = Fingerprint.from_json(value["fingerprint"])
+            return cls(
+                tried[0].choice,
+                value["budget"],
+                fingerprint,
+                tried,
+                value["reason"],
+                tuple(value["packages"]),
+                tuple(map(SiteFigures.from_json, value["figures"])),
+            )
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise BadValue(
+                f"the plan is damaged: reading it ended with {error!r}. Pass what Plan.to_json "
+                "returned, unchanged, or plan again."
+            ) from error
 
     def explain(self) -> str:
         """Return what each site would save in context, what it costs, and why, as text."""
