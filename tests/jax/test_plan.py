@@ -249,3 +249,13 @@ def test_a_plan_with_a_part_missing_is_refused(key):
     assert Plan.from_json(made).to_json() == made
     with pytest.raises(BadValue, match=r"Pass what Plan|Plan again"):
         Plan.from_json({part: made[part] for part in made if part != key})
+
+
+def test_what_is_no_plan_is_refused_by_type():
+    """A name or a saved mapping in place of a plan is refused before anything is traced."""
+    for wrong in ("plan", {"schema": 2}):
+        for asked in (grad, value_and_grad):
+            with pytest.raises(WrongType, match=r"Pass a plan from adjourn\.jax\.plan"):
+                asked(jnp.sum, plan=wrong)
+        with pytest.raises(WrongType, match=r"Pass a plan from adjourn\.jax\.plan"):
+            vjp(jnp.sum, jnp.ones(3), plan=wrong)

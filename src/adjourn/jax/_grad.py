@@ -82,7 +82,7 @@ def value_and_grad(
             "them; the plan of a loop that is driven goes to adjourn.jax.drive."
         )
     if plan is not None and budget is None:
-        return jax.jit(jax.value_and_grad(plan.apply(loss), argnums, has_aux))
+        return jax.jit(jax.value_and_grad(_checked(plan).apply(loss), argnums, has_aux))
     if plan is not None or budget is None:
         raise WrongType("pass either plan=, from adjourn.jax.plan, or budget=, a number of bytes.")
     allowed, known = budget, dict[Any, Any]()
@@ -143,4 +143,13 @@ def grad(
 
 def vjp(function: Callable[..., Any], *args: Any, plan: Plan, has_aux: bool = False) -> Any:
     """Return value and pullback as `jax.vjp` does, the loops reversed as planned."""
-    return jax.vjp(plan.apply(function), *args, has_aux=has_aux)
+    return jax.vjp(_checked(plan).apply(function), *args, has_aux=has_aux)
+
+
+def _checked(plan: Plan) -> Plan:
+    if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(
+            f"plan={plan!r} is of type {type(plan).__name__}. Pass a plan from adjourn.jax.plan, "
+            "or Plan.from_json of a saved one."
+        )
+    return plan
