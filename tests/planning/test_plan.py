@@ -115,6 +115,9 @@ def test_the_refusal_names_the_least_budget():
         "MiB for one snapshot and one recorded step. Pass budget=2097152 (bytes) or more."
     )
     assert isinstance(caught.value, ValueError)
+    more = replace(RING, window=replace(RING.window, fixed_bytes=MIB))
+    with pytest.raises(BudgetTooSmall, match=r"one recorded step and 1\.0 MiB held throughout"):
+        plan(2000, more, "1 MiB")
 
 
 def test_the_plan_says_why():

@@ -229,8 +229,12 @@ def _reasons(chosen: Fit, fits: list[Fit], costs: Costs, budget: int) -> list[st
 
 def _too_small(steps: int, costs: Costs, asked: int | str, budget: int, least: int) -> str:
     count = budget // costs.snapshot if costs.snapshot else 0
+    held = costs.window.fixed_bytes if costs.window is not None else costs.standing
+    parts = "one snapshot and one recorded step"
+    if held:  # a problem's own, and what commits to a directory take
+        parts = f"one snapshot, one recorded step and {format_bytes(held)} held throughout"
     return (
         f"budget={asked!r} ({format_bytes(budget)}) holds {count} snapshot{'s' * (count != 1)} of "
         f"{format_bytes(costs.snapshot)}; reversing {steps} steps needs {format_bytes(least)} "
-        f"for one snapshot and one recorded step. Pass budget={least} (bytes) or more."
+        f"for {parts}. Pass budget={least} (bytes) or more."
     )
