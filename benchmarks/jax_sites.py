@@ -100,12 +100,13 @@ def main():
     names = [*runs]
     planned(min(taken.values()))
     seen = interleave(runs, options.rounds)
+    table("processor seconds of value and gradient", seen, "none")
     budgets = sorted({taken[name] for name in names if not won(name)} - {min(taken.values())})
     for budget in budgets:
         planned(budget)
     if budgets:
         seen = interleave(runs, options.rounds)
-    table("processor seconds of value and gradient", seen, "none")
+        table("processor seconds of value and gradient", seen, "none")
     for name in names:
         print(f"{name}: no fewer bytes and no less time than {won(name) or 'nothing planned'}")
 

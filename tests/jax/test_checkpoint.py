@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adjourn import NotSupported
-from adjourn.jax import checkpoint
+from adjourn.jax import checkpoint, scan
 
 pytestmark = pytest.mark.jax
 
@@ -127,3 +127,28 @@ def test_second_derivatives_by_reverse_over_reverse():
     got = jax.grad(jax.grad(lambda x: piece(piece(x))))(0.3)
     wanted = jax.grad(jax.grad(lambda x: jnp.sin(jnp.sin(x) ** 2) ** 2))(0.3)
     np.testing.assert_allclose(got, wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("slots", [None, 3])
+def test_the_hessian_passes_through_what_runs_again(slots):
+    """Forward mode of a gradient is jax's, through a checkpoint and through a loop with slots."""
+
+    def loss(u, run, again):
+        def step(c, _):
+            return again(lambda c, u: jnp.sin(c) * u + 0.3 * jnp.roll(c, 1))(c, u), c.sum()
+
+        last, sums = run(step, u)
+        return (last**2).sum() + (sums**2).sum()
+
+    def theirs(u):
+        return loss(u, lambda step, u: jax.lax.scan(step, u, None, 9), lambda f: f)
+
+    def ours(u):
+        again = checkpoint if slots is None else lambda f: f
+        return loss(u, lambda step, u: scan(step, u, None, 9, slots=slots), again)
+
+    u = jnp.linspace(0.1, 1.0, 4)
+    want = jax.hessian(theirs)(u)
+    np.testing.assert_allclose(jax.hessian(ours)(u), want, rtol=1e-12, atol=1e-12)
+    product = jax.jvp(jax.grad(ours), (u,), (u,))[1]
+    np.testing.assert_allclose(product, want @ u, rtol=1e-12)

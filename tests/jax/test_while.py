@@ -182,7 +182,7 @@ def test_loops_in_loops():
 
 
 def test_memory_is_that_of_the_slots():
-    """At 8 slots, 12 states at most; an array that is only written to takes room once."""
+    """At 8 slots, 10 states at most; an array that is only written to takes room once."""
     state = jnp.zeros((64, 64)), jnp.ones((64, 64))
     written = jnp.zeros((40, 64, 64))
 
@@ -198,7 +198,7 @@ def test_memory_is_that_of_the_slots():
 
     compiled = jax.jit(jax.grad(loss, (0, 1))).lower(*state, 100).compile()
     nbytes = compiled.memory_analysis().temp_size_in_bytes - 2 * written.nbytes
-    assert nbytes / (2 * state[0].nbytes) <= 12
+    assert nbytes / (2 * state[0].nbytes) <= 10
 
 
 def test_beyond_the_table_places_go_on_at_half_the_scale():

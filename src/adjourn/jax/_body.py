@@ -104,6 +104,7 @@ class Body:
     _tree: Any
     _leaves: tuple[tuple[str, Any], ...]  # how each leaf of the pullback is found
     _whole: Any
+    _plain: Any  # the same with what has its own backward rule written out
     _again: Callable[..., Body]
 
     @classmethod
@@ -174,6 +175,7 @@ class Body:
             _tree=tree,
             _leaves=tuple(leaves),
             _whole=whole,
+            _plain=closed,
             _again=partial(cls.of, step, *args, moving),
         )
 
@@ -197,6 +199,11 @@ class Body:
         if (move, ys) == (self.move, self.outputs):
             return self
         return self._again((move, ys))
+
+    def run(self, consts: Leaves, carry: Leaves, inputs: Leaves) -> tuple[Leaves, Leaves]:
+        """Run the whole step, with tangents in forward mode too."""
+        out = evaluate(self._plain, [*consts, *carry, *inputs])
+        return out[: len(carry)], out[len(carry) :]
 
     def advance(self, consts: Leaves, kept: Leaves, inputs: Leaves) -> Leaves:
         """Run the step on the live leaves of the carry."""

@@ -84,7 +84,8 @@ def _opaque(body: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         return body(inputs[: len(count)], inputs[len(count) :])
 
     def forward(inputs: list[Any], count: tuple[None, ...]) -> Any:
-        return run(inputs, count), (inputs, count)
+        # Not `run`: the tangents of a gradient, as of jax.hessian, pass through here.
+        return body(inputs[: len(count)], inputs[len(count) :]), (inputs, count)
 
     def backward(kept: Any, cotangents: list[Any]) -> Any:
         inputs, count = kept

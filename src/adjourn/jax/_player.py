@@ -13,7 +13,7 @@ from ._body import Body
 from ._compat import jnp, lax
 from ._lanes import only
 
-__all__ = ["Given", "Player", "Stack", "at_all", "chooser", "put_all", "stacked"]
+__all__ = ["Given", "Player", "Stack", "at_all", "chooser", "keep", "put_all", "slots_for"]
 
 Leaves: TypeAlias = list[Any]
 _MOST = 2**30  # entries of the table above this are only compared
@@ -22,12 +22,16 @@ _MOST = 2**30  # entries of the table above this are only compared
 class Stack(NamedTuple):
     """Snapshots in stacked arrays, the last taken on top.
 
+    The one at the bottom is the carry that the loop was given: it is held anyway, by whoever
+    gave it, and is not copied.
+
     Attributes
     ----------
     kept : list of arrays
-        The slots, stacked along the first axis.
+        The slots, stacked along the first axis, that of the bottom left out.
     order : array of int32
-        The slot of each position of the stack; those from ``depth`` on are free.
+        The slot of each position of the stack, 0 for the bottom; those from ``depth`` on are
+        free.
     places : array of int32
         The block at whose start each snapshot was taken, by position.
     depth : int32 scalar
@@ -39,14 +43,18 @@ class Stack(NamedTuple):
     places: Any
     depth: Any
 
-    def top(self) -> tuple[Any, Leaves]:
-        """Return the block and the leaves of the snapshot on top."""
+    def top(self, first: Leaves) -> tuple[Any, Leaves]:
+        """Return the block and the leaves of the snapshot on top; ``first`` is the bottom."""
         last = self.depth - 1
-        return self.places[last], at_all(self.kept, self.order[last])
+        if len(self.order) == 1:
+            return self.places[last], first
+        above = at_all(self.kept, jnp.maximum(self.order[last] - 1, 0))
+        leaves = [jnp.where(last == 0, one, two) for one, two in zip(first, above, strict=True)]
+        return self.places[last], leaves
 
     def push(self, block: Any, leaves: Leaves) -> Stack:
         """Return the stack with one snapshot more."""
-        kept = put_all(self.kept, leaves, self.order[self.depth])
+        kept = keep(self.kept, leaves, self.order[self.depth], len(self.order))
         places = lax.dynamic_update_index_in_dim(self.places, block, self.depth, 0)
         return Stack(kept, self.order, places, self.depth + 1)
 
@@ -78,6 +86,8 @@ class Given(NamedTuple):
         The constants; the inputs of all steps.
     fixed : list of arrays
         Residuals that are the same for all steps.
+    first : list of arrays
+        The live carry before the first step.
     by_ys : list of arrays or None
         The cotangents of the outputs that have one, of all steps; None where they are zero.
     steps : int32 scalar, optional
@@ -87,6 +97,7 @@ class Given(NamedTuple):
     consts: Leaves
     xs: Leaves
     fixed: Leaves
+    first: Leaves
     by_ys: Leaves
     steps: Any = None
 
@@ -197,7 +208,7 @@ class Player:
         def turn(now: Any) -> Any:
             """Reverse the block below ``top`` from the topmost snapshot."""
             top, stack, tape, sums = now
-            at, carry = stack.top()
+            at, carry = stack.top(given.first)
             stack = stack.drop(top - at == 1)  # its last use
             at, carry, top, stack = lax.while_loop(unfinished, descend, (at, carry, top, stack))
             carry = self.advance(given, carry, at, top - 1)
@@ -255,9 +266,14 @@ def chooser(slots: int, most: int) -> Callable[[Any, Any, Any], Any]:
     return choose
 
 
-def stacked(leaf: Any, count: int) -> Any:
-    """Return room for so many leaves."""
-    return lax.broadcast(leaf, (count,))
+def slots_for(leaves: Leaves, count: int) -> Leaves:
+    """Return room for so many snapshots, the one at the bottom included, which takes none."""
+    return [lax.broadcast(leaf, (count - 1,)) for leaf in leaves]
+
+
+def keep(kept: Leaves, leaves: Leaves, slot: Any, count: int) -> Leaves:
+    """Return ``count`` slots with a snapshot written; for slot 0, the bottom, nothing of use is."""
+    return put_all(kept, leaves, jnp.maximum(slot - 1, 0)) if count > 1 else kept
 
 
 def at_all(stacks: Sequence[Any], index: Any) -> Leaves:

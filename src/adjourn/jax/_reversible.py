@@ -13,7 +13,7 @@ from ..schedules import Save, Turn
 from ..schedules import window as window_schedule
 from ._body import Body, Flags
 from ._compat import jax, jnp, lax, perturbed, static, zero
-from ._player import Given, Player, Stack, Sums, at_all, chooser, put_all, stacked
+from ._player import Given, Player, Stack, Sums, at_all, chooser, keep, put_all, slots_for
 from ._trees import join, split
 
 __all__ = ["Loop", "Run", "full", "needed", "prepare", "reversible", "still_live", "zeros"]
@@ -90,17 +90,20 @@ def reversible(loop: Loop, slots: int, window: int = 1) -> Run:
         most = max(repetitions(blocks, slots), 2)
         choose = chooser(slots, most)
         player = Player(body, loop.place, start, window, slots, choose, short > 0)
+        begin = split(carry, body.keep)[0]
         carry, ys, last, kept = _sweep(loop, player, first, (consts, carry, xs))
-        return (carry, ys), (consts, xs, last, kept, static(player))
+        return (carry, ys), (consts, xs, begin, last, kept, static(player))
 
     def backward(residual: Any, cotangents: Any) -> Any:
-        consts, xs, last, kept, shared = residual
+        consts, xs, begin, last, kept, shared = residual
         by_carry, by_ys = cotangents
         player: Player = shared.value
         body = needed(player.body, by_carry, by_ys)
-        last, kept = (still_live(leaves, player.body, body) for leaves in (last, kept))
+        begin, last, kept = (
+            still_live(leaves, player.body, body) for leaves in (begin, last, kept)
+        )
         player = replace(player, body=body)
-        given = prepare(player.body, consts, xs, by_ys)
+        given = prepare(body, consts, xs, begin, by_ys)
         sums = zeros(player.body, consts, xs, by_carry)
         tape, sums = player.reverse(given, jnp.int32(blocks - 1), last, player.tape(), sums)
         places = np.zeros(slots, np.int32)
@@ -130,10 +133,10 @@ def still_live(kept: Leaves, before: Body, body: Body) -> Leaves:
     return [leaf for leaf, here in zip(kept, split(body.keep, before.keep)[0], strict=True) if here]
 
 
-def prepare(body: Body, consts: Leaves, xs: Leaves, by_ys: Leaves) -> Given:
+def prepare(body: Body, consts: Leaves, xs: Leaves, first: Leaves, by_ys: Leaves) -> Given:
     """Return what the steps of the backward pass read."""
     moved = [None if zero(by) else by for by in split(by_ys, body.outputs)[0]]
-    return Given(consts, xs, body.fixed(consts), moved)
+    return Given(consts, xs, body.fixed(consts), first, moved)
 
 
 def zeros(body: Body, consts: Leaves, xs: Leaves, by_carry: Leaves) -> Sums:
@@ -159,21 +162,21 @@ def _sweep(
     """Run forward; return carry, ys, the live carry before the last block, and the snapshots."""
     consts, carry, xs = given
     live = player.body.keep
-    _, shapes = jax.eval_shape(loop.body, consts, carry, _slices(xs))
+    _, shapes = jax.eval_shape(player.body.run, consts, carry, _slices(xs))
     ys = [jnp.zeros((loop.length, *y.shape), y.dtype) for y in shapes]
-    kept = [stacked(leaf, player.slots) for leaf in split(carry, live)[0]]
+    kept = slots_for(split(carry, live)[0], player.slots)
     blocks = -(-loop.length // player.window)
     starts = player.start(jnp.asarray([*first, blocks - 1], jnp.int32))
 
     def step(number: Any, now: Any) -> Any:
         carry, ys = now
         place = loop.place(number)
-        carry, y = loop.body(consts, carry, at_all(xs, place))
+        carry, y = player.body.run(consts, carry, at_all(xs, place))
         return carry, put_all(ys, y, place)
 
     def segment(index: Any, now: Any) -> Any:
         carry, ys, kept = now
-        kept = put_all(kept, split(carry, live)[0], index)
+        kept = keep(kept, split(carry, live)[0], index, player.slots)
         carry, ys = lax.fori_loop(starts[index], starts[index + 1], step, (carry, ys))
         return carry, ys, kept
 

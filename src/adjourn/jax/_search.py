@@ -22,7 +22,8 @@ __all__ = ["Search", "fastest_of"]
 
 _SURE = 0.97  # of the budget that carries are counted for: the compiler may take a little more
 _GAIN = 0.95  # of the work of what is known, from where another compilation may pay
-_RUN_SECONDS = 2.0  # for timing one finalist, at most, or one run
+_RUN_SECONDS = 2.0  # for timing one finalist, at most, or three runs
+_LONG_SECONDS = 30.0  # for three runs, at most, or one run
 _UNKNOWN = 1001  # steps that a loop of unknown length is taken to have before it is run
 
 
@@ -258,8 +259,11 @@ def _seconds(compiled: Any, args: tuple[Any, ...]) -> float:
     jax.block_until_ready(compiled(*args))
     samples: list[float] = []
     began = perf_counter()
-    while not samples or (perf_counter() - began < _RUN_SECONDS and len(samples) < 5):
+    while True:
         start = process_time()
         jax.block_until_ready(compiled(*args))
         samples.append(process_time() - start)
+        count, elapsed = len(samples), perf_counter() - began
+        if count == 5 or elapsed > (_LONG_SECONDS if count < 3 else _RUN_SECONDS):
+            break
     return median(samples)

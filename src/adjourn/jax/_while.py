@@ -9,11 +9,11 @@ import numpy as np
 
 from .._sizes import as_count
 from ..errors import WrongType
-from ._body import Body, Flags
+from ._body import Body
 from ._compat import as_jaxpr, jax, jnp, lax, perturbed, reverse_only, static
 from ._lanes import any_lane, only
 from ._moves import moves
-from ._player import Player, Stack, chooser, stacked
+from ._player import Player, Stack, chooser, slots_for
 from ._reversible import full, needed, prepare, still_live, zeros
 from ._trees import has_tangent, split
 
@@ -140,17 +140,19 @@ def _reversible(step: Flat, test: Flat, slots: int) -> Callable[[Leaves, Leaves,
     def forward(consts: Leaves, carry: Leaves, asked: Leaves) -> Any:
         (consts, carry, asked), moving = perturbed((consts, carry, asked))
         body = Body.of(whole, consts, carry, [], (moving[0], moving[1], ()))
-        carry, steps, mine, stack = _sweep(step, test, body.keep, slots, (consts, carry, asked))
-        return carry, (consts, asked, steps, mine, stack, static(body))
+        first = split(carry, body.keep)[0]
+        carry, steps, mine, stack = _sweep(body, test, slots, (consts, carry, asked))
+        return carry, (consts, asked, first, steps, mine, stack, static(body))
 
     def backward(residual: Any, by_carry: Leaves) -> Any:
-        consts, asked, steps, mine, stack, shared = residual
+        consts, asked, first, steps, mine, stack, shared = residual
         before: Body = shared.value
         body = needed(before, by_carry, [])
-        stack = stack._replace(kept=still_live(stack.kept, before, body))
+        first, kept = (still_live(leaves, before, body) for leaves in (first, stack.kept))
+        stack = stack._replace(kept=kept)
         choose = chooser(slots, moves(slots).most)
         player = Player(body, _same, _same, 1, slots, choose)
-        given = prepare(body, consts, [], [])._replace(steps=mine)
+        given = prepare(body, consts, [], first, [])._replace(steps=mine)
         sums = player.play(given, stack, steps, [], zeros(body, consts, [], by_carry))
         by_consts, by_carry = full(sums.consts, body.consts), full(sums.carry, body.move)
         return by_consts, by_carry, [None] * len(asked)
@@ -163,9 +165,7 @@ def _same(number: Any) -> Any:
     return number
 
 
-def _sweep(
-    step: Flat, test: Flat, live: Flags, slots: int, given: tuple[Leaves, Leaves, Leaves]
-) -> Any:
+def _sweep(body: Body, test: Flat, slots: int, given: tuple[Leaves, Leaves, Leaves]) -> Any:
     """Run forward; return the carry, the steps of the longest lane and of this, the snapshots."""
     consts, carry, asked = given
     placed = moves(slots)
@@ -173,7 +173,7 @@ def _sweep(
 
     def advance(now: Any) -> Any:
         number, mine, going, carry = now
-        carry = only(going, step(consts, carry), carry)
+        carry = only(going, body.run(consts, carry, [])[0], carry)
         return number + 1, mine + going.astype(jnp.int32), going & test(asked, carry)[0], carry
 
     def before(due: Any) -> Callable[[Any], Any]:
@@ -183,7 +183,7 @@ def _sweep(
         """Keep a snapshot and advance to where the next is due."""
         (number, mine, going, carry), stack, (row, scale) = now
         stack = stack.give_up(jnp.asarray(placed.given_up)[row])
-        stack = stack.push(number, split(carry, live)[0])
+        stack = stack.push(number, split(carry, body.keep)[0])
         row, scale = placed.after(row, scale)
         due = placed.due(row, scale)
         now = lax.while_loop(before(due), advance, (number, mine, going, carry))
@@ -192,7 +192,7 @@ def _sweep(
     def unfinished(now: Any) -> Any:
         return any_lane(now[0][2])
 
-    kept = [stacked(leaf, slots) for leaf in split(carry, live)[0]]
+    kept = slots_for(split(carry, body.keep)[0], slots)
     stack = Stack(kept, jnp.arange(slots, dtype=jnp.int32), jnp.zeros(slots, np.int32), zero)
     start = (zero, zero, test(asked, carry)[0], carry), stack, (zero, zero)
     (steps, mine, _, carry), stack, _ = lax.while_loop(unfinished, segment, start)

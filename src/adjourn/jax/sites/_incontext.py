@@ -136,7 +136,7 @@ class InContext:
         self.nodes = {node.path: node for node in _all(root)}
         self._inputs: dict[tuple[int, int, int], list[int]] = {}
         self._counts: dict[tuple[int, int, int], bool] = {}
-        self._live: dict[int, int] = {}
+        self._live: dict[int, frozenset[int]] = {}
         self._made: dict[int, list[int]] = {}
         self._known: dict[tuple[int, frozenset[str], str], Held] = {}
         self._read_at: dict[int, tuple[list[int], list[_Event]]] = {}
@@ -234,6 +234,9 @@ class InContext:
         (sub,), (one,) = flat.subs, held
         sweep.keep(flat.inputs[k] for k in one.outer)
         sweep.own(one.once, varying)
+        if not isinstance(ways.at(sub)[0], str):  # the first carry is kept where it lies
+            live = self.live_values(sub)
+            sweep.keep(v for v, w in zip(flat.inputs, sub.inputs, strict=True) if w in live)
         kept, above = self.loop(sub, one, ways.at(sub))
         sweep.own(kept, varying)
         sweep.reach(above + made, one.at_peak or sub.path)
@@ -267,7 +270,7 @@ class InContext:
             size = isqrt(n)
             return -(-n // size) * self.carry(sub), size * self.carry(sub) + peak
         count = min(int(slots), n) if not isinstance(slots, str) else n
-        return count * self.live(sub), (min(window, n) - 1) * one.each + peak
+        return (count - 1) * self.live(sub), (min(window, n) - 1) * one.each + peak
 
     def step(self, sub: Level, one: Held) -> int:
         """Return the most bytes held while one step of a loop is reversed.
@@ -293,6 +296,10 @@ class InContext:
 
     def live(self, sub: Level) -> int:
         """Return the bytes of the part of a loop's carry that a later step's reverse needs."""
+        return sum(sub.sizes[v] for v in self.live_values(sub))
+
+    def live_values(self, sub: Level) -> frozenset[int]:
+        """Return the values of a loop's carry that a later step's reverse needs."""
         if id(sub) not in self._live:
             self._live[id(sub)] = _live(sub)
         return self._live[id(sub)]
@@ -383,7 +390,7 @@ def _carried(sub: Level) -> list[int]:
     return sub.inputs[sub.consts : sub.consts + sub.carries]
 
 
-def _live(sub: Level) -> int:
+def _live(sub: Level) -> frozenset[int]:
     carries = _carried(sub)
     after = sub.results[: sub.carries]
     kept: set[int] = set()
@@ -400,5 +407,5 @@ def _live(sub: Level) -> int:
                 needed.update(flat.inputs)
         grown = {value for value in carries if value in needed}
         if grown <= kept:
-            return sum(sub.sizes[v] for v in kept)
+            return frozenset(kept)
         kept |= grown
