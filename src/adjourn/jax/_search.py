@@ -22,6 +22,7 @@ __all__ = ["Search", "fastest_of"]
 
 _SURE = 0.97  # of the budget that carries are counted for: the compiler may take a little more
 _GAIN = 0.95  # of the work of what is known, from where another compilation may pay
+_MORE = 1.25  # of a finalist's work, up to which fewer carries may be faster all the same
 _RUN_SECONDS = 2.0  # for timing one finalist, at most, or three runs
 _LONG_SECONDS = 30.0  # for three runs, at most, or one run
 _UNKNOWN = 1001  # steps that a loop of unknown length is taken to have before it is run
@@ -163,8 +164,10 @@ class Search:
         """Yield choices that keep a quarter of what a finalist does: less may be faster."""
         for done in self.finalists():
             count = done.choice.number // 4
-            if count and done.choice.numbered(count) not in self.tried:
-                yield done.choice.numbered(count)
+            choice = done.choice.numbered(count)
+            worth = count and self.work(choice) <= _MORE * self.work(done.choice)
+            if worth and choice not in self.tried:
+                yield choice
 
     def best(self, budget: int, compiles: int) -> Plan:
         """Compile and run what is promising; return the fastest that fits."""

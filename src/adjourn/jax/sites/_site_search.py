@@ -25,6 +25,7 @@ __all__ = ["SiteSearch", "resolved"]
 _SECONDS = 15.0  # for looking at placements, at most, each time
 _DOUBT = 0.03  # of the budget, left free as long as nothing was compiled
 _CLOSE = 0.97  # of a placement's predicted time: nearer ones cannot be told apart
+_OVER = 1.12  # what the model may say too much for a baseline that fits
 _NEAR = 1.5  # finalists whose predicted time is further from the best are not compiled
 
 
@@ -146,8 +147,11 @@ class SiteSearch(Search):
             for cost in self.placer.costs(sites, self.room_of(sites))[:1]:
                 yield self.choice(sites, cost.ways)
 
-    def baselines(self) -> list[Choice]:
-        """Return none, every step, all sites, the best single site, where the model says fit."""
+    def baselines(self, over: float = 1.0) -> list[Choice]:
+        """Return none, every step, all sites, the best single site, where the model says fit.
+
+        With ``over``, also those that it says take so many times the room.
+        """
         every = frozenset(self.placer.sites)
         single = [frozenset({site}) for site in self.placer.sites]
         plain = Ways()
@@ -160,7 +164,7 @@ class SiteSearch(Search):
             self.choice(sites | fixed, ways)
             for sites, ways in candidates
             if self.placer.allowed(ways)
-            and self.placer.nbytes(sites | fixed, ways) <= self.room(ways)
+            and self.placer.nbytes(sites | fixed, ways) <= over * self.room(ways)
         ]
 
     def least(self) -> Choice:
@@ -176,7 +180,7 @@ class SiteSearch(Search):
         if not compiles:
             return made
         near = _NEAR * self.work(self.finalists()[0].choice)
-        for choice in self.baselines():
+        for choice in self.baselines(_OVER):
             if choice not in self.tried and self.work(choice) <= near:
                 self.compile(choice)
         finalists = self.finalists()
