@@ -91,7 +91,7 @@ def what_if(
     >>> import adjourn.jax
     >>> def loss(x):
     ...     part = adjourn.jax.site(lambda x: jnp.sin(jnp.sin(jnp.sin(x))), name="part")
-    ...     return jnp.cos(part(x)).sum()
+    ...     return jnp.cos(part(part(x))).sum()
     >>> seen = adjourn.jax.what_if(loss, jnp.ones(1000), sites=["part"], progress=False)
     >>> seen.figures[0].path, seen.figures[0].why
     ('part()#0', 'what it frees is worth its second run')
