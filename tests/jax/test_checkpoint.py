@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from adjourn import NotSupported
-from adjourn.jax import checkpoint, scan
+from adjourn import NotSupported, WrongType
+from adjourn.jax import checkpoint, scan, site
 
 pytestmark = pytest.mark.jax
 
@@ -152,3 +152,10 @@ def test_the_hessian_passes_through_what_runs_again(slots):
     np.testing.assert_allclose(jax.hessian(ours)(u), want, rtol=1e-12, atol=1e-12)
     product = jax.jvp(jax.grad(ours), (u,), (u,))[1]
     np.testing.assert_allclose(product, want @ u, rtol=1e-12)
+
+
+def test_what_is_no_function_is_refused_at_once():
+    """Neither a checkpoint nor a site is made of what cannot be called."""
+    for bad in (lambda: checkpoint(3), lambda: site(3, name="a"), lambda: site(jnp.sin, name=3)):
+        with pytest.raises(WrongType):
+            bad()

@@ -194,6 +194,8 @@ def test_errors():
         scan(lambda u, _: (jnp.ones(3), None), 1.0, None, 9, slots=2)
     with pytest.raises(ValueError, match="length"):
         scan(f, 1.0, jnp.ones(3), 9, slots=2)
+    with pytest.raises(BadValue, match="length"):
+        scan(f, 1.0, None, -1, slots=2)
 
 
 @settings(max_examples=6)

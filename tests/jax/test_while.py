@@ -241,6 +241,8 @@ def test_errors():
     for bad, kind in ((0, BadValue), (2.5, WrongType), ("some", WrongType), (True, WrongType)):
         with pytest.raises(kind, match="slots"):
             while_loop(lambda u: u > 1e-3, body, 1.0, slots=bad)
+    with pytest.raises(WrongType, match="unknown length"):
+        while_loop(lambda u: u > 1e-3, body, 1.0, slots="segments")
     with pytest.raises(NotSupported, match="forward-mode"):
         jax.jvp(lambda u: while_loop(lambda u: u > 1e-3, body, u, slots=2), (1.0,), (1.0,))
     with pytest.raises(TypeError, match="carry"):

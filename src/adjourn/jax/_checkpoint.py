@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import WrongType
 from ._compat import as_jaxpr, jax, jnp, keeps_barriers, lax, reverse_only
 from ._trees import has_tangent, is_key, join, split
 
@@ -36,6 +37,8 @@ def checkpoint(fn: Callable[..., Any], *, opaque: bool | None = None) -> Callabl
 
     Raises
     ------
+    WrongType
+        ``fn`` is not callable.
     NotSupported
         Forward-mode differentiation through the result, when it is evaluated.
 
@@ -47,6 +50,8 @@ def checkpoint(fn: Callable[..., Any], *, opaque: bool | None = None) -> Callabl
     >>> print(jax.jit(jax.grad(lambda x: layer(layer(x))))(0.0))
     1.0
     """
+    if not callable(fn):
+        raise WrongType(f"checkpoint({fn!r}): not callable. Pass the function to run again.")
 
     @wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:

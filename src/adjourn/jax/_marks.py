@@ -56,6 +56,8 @@ def site(fn: Callable[..., Any], *, name: str | None = None) -> Callable[..., An
 
     Raises
     ------
+    WrongType
+        ``fn`` is not callable, or the name is no text.
     BadValue
         The name is empty or holds one of ``/#:``, which separate the parts of a path.
 
@@ -70,7 +72,11 @@ def site(fn: Callable[..., Any], *, name: str | None = None) -> Callable[..., An
     >>> adjourn.jax.profile(loss, jnp.ones(8), seconds=1, progress=False).sites
     ('link',)
     """
+    if not callable(fn):
+        raise WrongType(f"site({fn!r}): not callable. Pass the function to mark.")
     label = _name(str(getattr(fn, "__qualname__", type(fn).__name__))) if name is None else name
+    if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise WrongType(f"site(name={name!r}) is no text. Pass a name such as 'solve'.")
     if not label or set("/#:") & set(label):
         raise BadValue(
             f"site(name={label!r}): a name has at least one letter and none of '/#:', which "

@@ -92,7 +92,7 @@ def scan(
         new = jax.tree.map(cast, new, carry_shape)
         return jax.tree.leaves(new), [jnp.asarray(leaf) for leaf in jax.tree.leaves(y)]
 
-    count = xs_leaves[0].shape[0] if length is None else int(length)
+    count = as_count(xs_leaves[0].shape[0] if length is None else length, "length", 0)
     carry_leaves, ys = scan_flat(body, carry_leaves, xs_leaves, count, reverse, slots, window)
     ys_tree = jax.tree.structure(ys_shape)
     return jax.tree.unflatten(carry_tree, carry_leaves), jax.tree.unflatten(ys_tree, ys)

@@ -100,8 +100,11 @@ def while_flat(
     cond: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], carry: Leaves, slots: int
 ) -> Leaves:
     """Loop on a flat list of arrays of exact types."""
-    if isinstance(slots, float):
-        raise WrongType(f"slots={slots!r} is no count. Pass an integer of 1 or more.")
+    if isinstance(slots, (float, str)):
+        raise WrongType(
+            f"slots={slots!r} is no count. Pass an integer of 1 or more: a loop of unknown length "
+            "keeps a number of carries."
+        )
     slots = as_count(slots, "slots")
     step, consts = as_jaxpr(body, carry)
 
