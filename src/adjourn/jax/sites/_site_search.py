@@ -25,7 +25,7 @@ __all__ = ["SiteSearch", "resolved"]
 _SECONDS = 15.0  # for looking at placements, at most, each time
 _DOUBT = 0.03  # of the budget, left free as long as nothing was compiled
 _CLOSE = 0.97  # of a placement's predicted time: nearer ones cannot be told apart
-_OVER = 1.12  # what the model may say too much for a baseline that fits
+_OVER = 1.25  # what the model may say too much for a baseline that fits
 _NEAR = 1.5  # finalists whose predicted time is further from the best are not compiled
 
 
