@@ -72,7 +72,7 @@ class Placer:
         self.model: InContext = profiled.model
         self.figures = profiled.figures
         self.profiled = profiled
-        self.fresh = _fresh_seconds()
+        self.fresh, self.copied = _seconds_per_byte()
         self.turns: dict[str, int] = {}
         self.impure: tuple[str, ...] = ()
         self.loops: list[_Loop] = []
@@ -172,6 +172,8 @@ class Placer:
             kept, above = self.model.loop(level, one, ways.at(level))
             held += kept + above
             total += n * (loop.both + again) + loop.primal * _plain(n, ways)
+            if ways.at(level)[0] == "all" or ways.window > 1:
+                total += 2 * n * one.each * self.copied  # written to where they are kept, and read
         total += sum(self.of(s).primal * self.turns[s] for s in sites if s not in within)
         if not self.loops:
             total += self.of("/").both
@@ -318,9 +320,14 @@ def _plain(n: int, ways: Ways) -> float:
     return _PLAYED * (n + window * again)
 
 
-def _fresh_seconds() -> float:
-    """Return the processor seconds that a byte of new memory costs, written once."""
+def _seconds_per_byte() -> tuple[float, float]:
+    """Return the processor seconds of a byte of new memory, written once, and of one copied."""
     size = 1 << 25
     began = process_time()
-    np.empty(size, np.uint8).fill(1)
-    return (process_time() - began) / size
+    made = np.empty(size, np.uint8)
+    made.fill(1)
+    between = process_time()
+    other = made.copy()
+    middle = process_time()
+    np.copyto(other, made)
+    return (between - began) / size, (process_time() - middle) / size

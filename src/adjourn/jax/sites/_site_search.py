@@ -150,8 +150,13 @@ class SiteSearch(Search):
     def baselines(self, over: float = 1.0) -> list[Choice]:
         """Return none, every step, all sites, the best single site, where the model says fit.
 
-        With ``over``, also those that it says take so many times the room.
+        With ``over``, all whose bytes in context are at most so many times the budget.
         """
+
+        def fits(sites: Sites, ways: Ways) -> bool:
+            room = self.room(ways) if over == 1.0 else round(over * self.budget)
+            return self.placer.nbytes(sites, ways) <= room
+
         every = frozenset(self.placer.sites)
         single = [frozenset({site}) for site in self.placer.sites]
         plain = Ways()
@@ -163,8 +168,7 @@ class SiteSearch(Search):
         return [
             self.choice(sites | fixed, ways)
             for sites, ways in candidates
-            if self.placer.allowed(ways)
-            and self.placer.nbytes(sites | fixed, ways) <= over * self.room(ways)
+            if self.placer.allowed(ways) and fits(sites | fixed, ways)
         ]
 
     def least(self) -> Choice:
