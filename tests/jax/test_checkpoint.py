@@ -153,6 +153,13 @@ def test_the_hessian_passes_through_what_runs_again(slots):
     product = jax.jvp(jax.grad(ours), (u,), (u,))[1]
     np.testing.assert_allclose(product, want @ u, rtol=1e-12)
 
+    def nested(u):
+        return loss(u, lambda step, u: scan(step, u, None, 9, slots=3), checkpoint)
+
+    np.testing.assert_allclose(jax.grad(nested)(u), jax.grad(theirs)(u), rtol=1e-12)
+    with pytest.raises(NotSupported, match="forward-mode"):
+        jax.hessian(nested)(u)
+
 
 def test_what_is_no_function_is_refused_at_once():
     """Neither a checkpoint nor a site is made of what cannot be called."""

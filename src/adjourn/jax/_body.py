@@ -65,7 +65,7 @@ def reaching(closed: Any, first: int, carry: Flags, outputs: Flags) -> tuple[boo
     while True:
         chosen = [index for index, here in enumerate((*carry, *outputs)) if here]
         reads = prune(closed, chosen)[1][first:]
-        grown = tuple(a or b for a, b in zip(carry, reads, strict=False))
+        grown = tuple(a or b for a, b in zip(carry, reads[: len(carry)], strict=True))
         if grown == carry:
             return carry
         carry = grown
@@ -103,9 +103,9 @@ class Body:
     _record: Any
     _tree: Any
     _leaves: tuple[tuple[str, Any], ...]  # how each leaf of the pullback is found
-    _whole: Any
+    _whole: Any  # the program of the step
     _plain: Any  # the same with what has its own backward rule written out
-    _again: Callable[..., Body]
+    _again: Callable[..., Body]  # prepares the step for other cotangents
 
     @classmethod
     def of(

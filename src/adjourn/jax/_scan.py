@@ -34,8 +34,8 @@ def scan(
     With ``slots=s`` it keeps s carries and reverses by the binomial schedule, which takes the
     fewest recomputed steps for that many: ``adjourn.revolve(n, s).advances - (n - 1)`` plain
     steps, and one step more inside each pullback. It is one compiled loop over stacked
-    snapshots: code and compile time do not depend on the length. Values that ``f`` closes over
-    are differentiated as in `jax.lax.scan`.
+    snapshots, the initial carry left where it lies: code and compile time do not depend on the
+    length. Values that ``f`` closes over are differentiated as in `jax.lax.scan`.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class SiteSearch(Search):
             self.placed_for = key
         near = [(cost, sites) for cost, sites in self.placed if self.close(cost.seconds)]
         each = {cost.ways: self.choice(sites, cost.ways) for cost, sites in reversed(near)}
-        found = [*each.values(), *self.again(), *self.baselines()]
+        found = [*each.values(), *self.again(), *self.baselines(self.room)]
         return sorted(dict.fromkeys(found), key=self.work)
 
     def close(self, seconds: float) -> bool:
@@ -147,16 +147,8 @@ class SiteSearch(Search):
             for cost in self.placer.costs(sites, self.room_of(sites))[:1]:
                 yield self.choice(sites, cost.ways)
 
-    def baselines(self, over: float = 1.0) -> list[Choice]:
-        """Return none, every step, all sites, the best single site, where the model says fit.
-
-        With ``over``, all whose bytes in context are at most so many times the budget.
-        """
-
-        def fits(sites: Sites, ways: Ways) -> bool:
-            room = self.room(ways) if over == 1.0 else round(over * self.budget)
-            return self.placer.nbytes(sites, ways) <= room
-
+    def baselines(self, room: Callable[[Ways], int]) -> list[Choice]:
+        """Return none, every step, all sites, the best single site: those within a room."""
         every = frozenset(self.placer.sites)
         single = [frozenset({site}) for site in self.placer.sites]
         plain = Ways()
@@ -168,8 +160,12 @@ class SiteSearch(Search):
         return [
             self.choice(sites | fixed, ways)
             for sites, ways in candidates
-            if self.placer.allowed(ways) and fits(sites | fixed, ways)
+            if self.placer.allowed(ways) and self.placer.nbytes(sites | fixed, ways) <= room(ways)
         ]
+
+    def doubtful(self, _: Ways) -> int:
+        """Return the bytes in context up to which a baseline may fit all the same."""
+        return round(_OVER * self.budget)
 
     def least(self) -> Choice:
         """Return the choice of least bytes, for a budget below what the model thinks possible."""
@@ -184,7 +180,7 @@ class SiteSearch(Search):
         if not compiles:
             return made
         near = _NEAR * self.work(self.finalists()[0].choice)
-        for choice in self.baselines(_OVER):
+        for choice in self.baselines(self.doubtful):
             if choice not in self.tried and self.work(choice) <= near:
                 self.compile(choice)
         finalists = self.finalists()
