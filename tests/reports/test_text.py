@@ -8,6 +8,7 @@ import pytest
 
 from adjourn import BadValue, revolve, segments, store_all, store_nothing
 from adjourn.reports import Report, curve_text, plan_text, record_text, schedule_text
+from adjourn.reports._record_text import compared, remarks
 from adjourn.schedules import multistage
 from reports.made import CURVE, PLAN, RECORD, TIER
 
@@ -178,6 +179,18 @@ def test_what_a_tier_and_a_fallback_add():
         "- not as planned: snapshot 30 was recomputed\n"
     ) in text
     assert "- no step was run twice\n" in text
+
+
+def test_times_by_the_clock_are_compared_only_where_the_processor_was_there():
+    """On a busy machine the kinds of action have no ratio; waiting for a disk is no such thing."""
+    busy = replace(RECORD, wall_seconds=3 * RECORD.cpu_seconds)
+    rows = {row[0].strip(): row for row in compared(busy)}
+    assert rows["advance 70 steps"][1:] == ("700.00 ms", "750.00 ms", "-")
+    assert rows["processor time"] == compared(RECORD)[0]
+    assert "a processor was there for part of it only" in " ".join(remarks(busy))
+    waited = 3 * RECORD.cpu_seconds - RECORD.wall_seconds
+    tier = replace(TIER, waited_seconds=waited)
+    assert compared(replace(busy, tiers=(tier,))) == compared(RECORD)
 
 
 def test_what_is_not_known_is_said():

@@ -9,6 +9,7 @@ from ._words import count, listed, plural, ratio, size, span, table, titled
 
 __all__ = ["compared", "record_text", "record_title", "remarks"]
 
+_SHARED = 1.25  # wall time over processor time, from where it is no measure of work
 _NAMES = {
     "advance": ("advance", "step"),
     "record": ("record", "step"),
@@ -40,8 +41,12 @@ def record_title(record: RunRecord) -> str:
 
 
 def compared(record: RunRecord) -> list[tuple[str, str, str, str]]:
-    """Return rows of what was predicted and what was measured, with their ratio."""
-    plan = record.plan
+    """Return rows of what was predicted and what was measured, with their ratio.
+
+    The kinds of action are measured by the clock. Where the run shared its processor with others
+    they have no ratio: what is predicted is the processor's time.
+    """
+    plan, alone = record.plan, not _shared(record)
     rows = [
         (
             "processor time",
@@ -72,7 +77,7 @@ def compared(record: RunRecord) -> list[tuple[str, str, str, str]]:
                 f"  {name} {plural(verb.count, noun)}",
                 predicted,
                 span(verb.seconds),
-                ratio(verb.seconds, verb.predicted),
+                ratio(verb.seconds, verb.predicted) if alone else "-",
             )
         )
     rows.append(("  adjourn itself", "-", span(record.own_seconds), "-"))
@@ -92,9 +97,10 @@ def remarks(record: RunRecord) -> list[str]:
         if again > 0
         else "no step was run twice"
     )
-    said.append(
-        f"wall time {span(record.wall_seconds)}; so are the times of the kinds of action above"
-    )
+    wall = f"wall time {span(record.wall_seconds)}; so are the times of the kinds of action above"
+    if _shared(record):
+        wall += ", which compare with no prediction: a processor was there for part of it only"
+    said.append(wall)
     if record.resident_growth is not None:
         said.append(f"the peak resident set of the process grew by {size(record.resident_growth)}")
     said += [_tier(tier) for tier in record.tiers]
@@ -103,6 +109,11 @@ def remarks(record: RunRecord) -> list[str]:
     else:
         said.append("everything went as planned: no fallbacks")
     return said
+
+
+def _shared(record: RunRecord) -> bool:
+    waited = sum(tier.waited_seconds for tier in record.tiers)
+    return record.wall_seconds - waited > _SHARED * record.cpu_seconds
 
 
 def _plan(plan: Plan) -> list[str]:
